@@ -53,10 +53,12 @@
 mod formula;
 mod live;
 mod shapes;
+mod signal;
 mod table;
 
-pub use formula::{Formula, Signal, Signals};
+pub use formula::Formula;
 pub use shapes::Shape;
+pub use signal::{Signal, Signals};
 pub use table::{Between, Table};
 
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Packet, Queue, Reason};

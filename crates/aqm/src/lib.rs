@@ -23,6 +23,7 @@ mod dscp;
 pub mod fair;
 mod fattest;
 mod flow_table;
+pub mod formula;
 mod framing;
 mod jitter;
 mod loss;

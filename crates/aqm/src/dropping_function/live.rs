@@ -1,6 +1,6 @@
 //! A formula that is evaluated at each arrival, and the signals that it needs to remember.
 
-use super::formula::{Formula, Signal, Signals};
+use super::{Formula, Signal, Signals};
 use crate::{Cx, Packet, Queue};
 use sojourn_units::{Instant, Span};
 

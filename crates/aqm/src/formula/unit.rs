@@ -5,28 +5,34 @@ use alloc::string::String;
 
 /// A product of powers of a byte and a second. A packet is a plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub struct Unit {
+    /// The power of a byte.
     pub bytes: i8,
+    /// The power of a second.
     pub seconds: i8,
 }
 
 impl Unit {
+    /// A plain number.
     pub const NUMBER: Self = Self { bytes: 0, seconds: 0 };
+    /// Bytes.
     pub const DATA: Self = Self { bytes: 1, seconds: 0 };
+    /// Seconds.
     pub const TIME: Self = Self { bytes: 0, seconds: 1 };
+    /// Bytes a second.
     pub const RATE: Self = Self { bytes: 1, seconds: -1 };
 
     // At most 128 factors fit into a text, so no power leaves an i8 but one that saturates far from any other.
-    pub fn times(self, other: Self) -> Self {
+    pub(super) fn times(self, other: Self) -> Self {
         Self { bytes: self.bytes.saturating_add(other.bytes), seconds: self.seconds.saturating_add(other.seconds) }
     }
 
-    pub fn over(self, other: Self) -> Self {
+    pub(super) fn over(self, other: Self) -> Self {
         Self { bytes: self.bytes.saturating_sub(other.bytes), seconds: self.seconds.saturating_sub(other.seconds) }
     }
 
     /// In words, for errors.
-    pub fn words(self) -> String {
+    pub(super) fn words(self) -> String {
         match self {
             Self::NUMBER => "a number".into(),
             Self::DATA => "an amount of data".into(),

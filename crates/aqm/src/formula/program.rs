@@ -1,6 +1,5 @@
 //! The compiled form: steps over a stack.
 
-use super::signal::{Signal, Signals};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -11,7 +10,8 @@ pub(super) const STACK: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Number(f64),
-    Signal(Signal),
+    /// A place in the list of values.
+    Input(usize),
     One(One),
     Two(Two),
 }
@@ -83,16 +83,16 @@ impl Program {
         Self(steps.into())
     }
 
-    /// The signals that it reads.
-    pub fn signals(&self) -> impl Iterator<Item = Signal> + '_ {
+    /// The places that it reads.
+    pub fn inputs(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().filter_map(|step| match step {
-            Step::Signal(signal) => Some(*signal),
+            Step::Input(place) => Some(*place),
             _ => None,
         })
     }
 
     /// Its value.
-    pub fn run(&self, signals: &Signals) -> f64 {
+    pub fn run(&self, values: &[f64]) -> f64 {
         let mut stack = [0.0; STACK];
         let mut next = 0_usize;
         for step in &*self.0 {
@@ -101,8 +101,8 @@ impl Program {
                     stack[next % STACK] = *value;
                     next = next.wrapping_add(1);
                 }
-                Step::Signal(signal) => {
-                    stack[next % STACK] = signals.get(*signal);
+                Step::Input(place) => {
+                    stack[next % STACK] = values.get(*place).copied().unwrap_or(f64::NAN);
                     next = next.wrapping_add(1);
                 }
                 Step::One(one) => {

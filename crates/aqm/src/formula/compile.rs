@@ -1,7 +1,6 @@
 //! Reads a formula by recursive descent, checks its units, and gives the steps of its evaluation.
 
 use super::program::{One, Program, Step, Two, STACK};
-use super::signal::{names, Signal};
 use super::unit::{Unit, UNITS};
 use crate::suggest::did_you_mean;
 use alloc::format;
@@ -35,8 +34,8 @@ pub(super) struct Refused {
 }
 
 /// The program of `text`.
-pub(super) fn compile(text: &str) -> Result<Program, Refused> {
-    let mut reader = Reader { text, at: 0, depth: 0, steps: Vec::new(), kept: 0 };
+pub(super) fn compile(text: &str, names: &[(&str, Unit)]) -> Result<Program, Refused> {
+    let mut reader = Reader { text, names, at: 0, depth: 0, steps: Vec::new(), kept: 0 };
     let result = reader.truth().and_then(|unit| {
         if let Some(c) = reader.peek() {
             return Err(reader.unexpected(c));
@@ -44,7 +43,7 @@ pub(super) fn compile(text: &str) -> Result<Program, Refused> {
         if unit.is_some_and(|unit| unit != Unit::NUMBER) {
             reader.at = 0;
             let words = unit.unwrap_or(Unit::NUMBER).words();
-            return Err(format!("the result is {words}, but a probability is a number: divide by one of its kind"));
+            return Err(format!("the result is {words}, but it must be a number: divide by one of its kind"));
         }
         Ok(())
     });
@@ -59,6 +58,7 @@ type Kind = Option<Unit>;
 
 struct Reader<'a> {
     text: &'a str,
+    names: &'a [(&'a str, Unit)],
     /// Where it reads, in bytes. An error stays where it is.
     at: usize,
     depth: u32,
@@ -312,13 +312,13 @@ impl<'a> Reader<'a> {
     fn name(&mut self) -> Result<Kind, String> {
         let start = self.at;
         let name = self.run(|c| c.is_ascii_alphanumeric() || c == '_');
-        if let Some((_, signal, unit, _)) = Signal::ALL.iter().find(|(known, ..)| *known == name) {
-            self.push(Step::Signal(*signal))?;
-            return Ok(Some(*unit));
+        if let Some(place) = self.names.iter().position(|(known, _)| *known == name) {
+            self.push(Step::Input(place))?;
+            return Ok(self.names.get(place).map(|(_, unit)| *unit));
         }
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
             self.at = start;
-            let mut known = names();
+            let mut known: Vec<&str> = self.names.iter().map(|(name, _)| *name).collect();
             known.extend(FUNCTIONS.map(|(name, _)| name));
             return Err(format!("\"{name}\" is unknown{}", did_you_mean(name, &known)));
         };

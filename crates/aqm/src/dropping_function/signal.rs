@@ -1,7 +1,6 @@
 //! What a formula can depend on.
 
-use super::unit::Unit;
-use alloc::vec::Vec;
+use crate::formula::Unit;
 
 macro_rules! signals {
     ($( $(#[doc = $doc:literal])+ $variant:ident = $name:literal, $field:ident, $unit:expr; )+) => {
@@ -18,20 +17,20 @@ macro_rules! signals {
         }
 
         impl Signals {
-            /// The value of one.
+            /// The values in the order of [`Signal::ALL`].
             #[inline]
-            #[must_use]
-            pub fn get(&self, signal: Signal) -> f64 {
-                match signal {
-                    $( Signal::$variant => self.$field, )+
-                }
+            pub(super) fn values(&self) -> [f64; NAMES.len()] {
+                [ $( self.$field ),+ ]
             }
         }
 
+        /// Names and units, for reading a formula.
+        pub(super) const NAMES: &[(&str, Unit)] = &[ $( ($name, $unit) ),+ ];
+
         impl Signal {
-            /// Every signal with its name in formulas, unit and description.
-            pub(super) const ALL: &'static [(&'static str, Self, Unit, &'static str)] =
-                &[ $( ($name, Self::$variant, $unit, concat!($($doc,)+)) ),+ ];
+            /// Every signal with its name in formulas and its description.
+            pub const ALL: &'static [(&'static str, Self, &'static str)] =
+                &[ $( ($name, Self::$variant, concat!($($doc,)+)) ),+ ];
         }
     };
 }
@@ -63,22 +62,4 @@ impl Signals {
     pub fn of_length(n: f64) -> Self {
         Self { n, ..Self::default() }
     }
-}
-
-impl Signal {
-    /// The name in formulas.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, signal, ..)| *signal == self).map_or("", |(name, ..)| name)
-    }
-
-    /// Name and description of every signal.
-    pub fn described() -> impl Iterator<Item = (&'static str, &'static str)> {
-        Self::ALL.iter().map(|(name, _, _, doc)| (*name, doc.trim_ascii()))
-    }
-}
-
-/// The names of all.
-pub(super) fn names() -> Vec<&'static str> {
-    Signal::ALL.iter().map(|(name, ..)| *name).collect()
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::formula::Unit;
 use alloc::string::ToString;
 
 /// All signals different, so that one taken for another shows.
@@ -15,7 +16,7 @@ const SIGNALS: Signals = Signals {
 };
 
 fn value(text: &str) -> f64 {
-    Formula::read(text).unwrap().program.run(&SIGNALS)
+    Formula::read(text).unwrap().0.value(&SIGNALS.values())
 }
 
 fn why(text: &str) -> String {
@@ -58,7 +59,7 @@ fn what_does_not_fit_is_refused_at_its_column() {
     for (text, column, part) in [
         ("(sojourn - 5) / 50ms", 10, "\"-\" has a time on one side and a number on the other"),
         ("max(1ms, bytes)", 9, "\"max\" has a time on one side and an amount of data on the other"),
-        ("sojourn", 1, "the result is a time, but a probability is a number"),
+        ("sojourn", 1, "the result is a time, but it must be a number"),
         ("sojourn > 5", 9, "\">\" has a time on one side and a number on the other"),
         ("exp(sojourn)", 5, "exp takes a number, and this is a time"),
         ("sojourn^2 / 1s", 1, "\"^\" takes a number, and this is a time"),
@@ -100,24 +101,18 @@ fn a_program_is_bounded() {
 }
 
 #[test]
-fn constants_are_computed_when_it_is_read() {
-    let steps = |text: &str| alloc::format!("{:?}", Formula::read(text).unwrap().program).matches("Two(").count();
-    assert_eq!(steps("(n - (2+3)*4) / (8*5)"), 2);
-}
-
-#[test]
 fn every_signal_has_its_own_place() {
-    for (name, signal, unit, _) in Signal::ALL {
-        assert_eq!(signal.name(), *name);
+    for (place, (name, unit)) in NAMES.iter().enumerate() {
+        assert_eq!((Signal::ALL[place].0, Signal::ALL[place].1 as usize), (*name, place));
         // Divided by one of its kind, which is 1 in the base units.
-        let one = match (unit.bytes, unit.seconds) {
-            (0, 0) => "1",
-            (1, 0) => "1B",
-            (0, 1) => "1s",
-            _ => "8bit/s",
+        let one = match *unit {
+            Unit::DATA => "1B",
+            Unit::TIME => "1s",
+            Unit::RATE => "8bit/s",
+            _ => "1",
         };
-        let text = alloc::format!("{name}/{one}");
-        assert_eq!(value(&text).to_string(), SIGNALS.get(*signal).to_string());
+        let text = format!("{name}/{one}");
+        assert_eq!(value(&text).to_string(), SIGNALS.values()[place].to_string());
         assert_eq!(Formula::read(&text).unwrap().is_of_length(), *name == "n");
     }
 }
