@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from typing_extensions import Buffer
+
 class SojournError(ValueError):
     """Bad input: the message says what is wrong, where, and what is allowed."""
 
@@ -72,6 +74,14 @@ class Driver:
     def reset(self) -> None: ...
     def backlog(self) -> tuple[int, int]: ...
     def internals(self, now_ns: int) -> dict[str, float]: ...
+
+class Environments:
+    """Environments for learning, of one kind."""
+
+    def __init__(self, document: str, scenarios: list[str], count: int, threads: int) -> None: ...
+    def begin(self, episodes: list[tuple[int, int, int, int]], observations: Buffer) -> None: ...
+    def step(self, actions: Buffer, observations: Buffer, rewards: Buffer, ended: Buffer) -> None: ...
+    def report(self, environment: int) -> str: ...
 
 class Stepper:
     """A run that the caller steps through."""
