@@ -24,12 +24,8 @@ fn fill<T: pyo3::buffer::Element + Copy>(
     py: Python<'_>,
     buffer: &PyBuffer<T>,
     from: impl Iterator<Item = T>,
-    count: usize,
 ) -> PyResult<()> {
-    let cells = buffer.as_mut_slice(py).filter(|cells| cells.len() == count);
-    let cells = cells.ok_or_else(|| refuse(format!("a buffer is not writable, contiguous and of {count} values")))?;
-    cells.iter().zip(from).for_each(|(cell, value)| cell.set(value));
-    Ok(())
+    buffer.copy_from_slice(py, &from.collect::<Vec<T>>())
 }
 
 #[pymethods]
@@ -58,7 +54,7 @@ impl Environments {
         let begins: Vec<Begin> = episodes.into_iter().map(begin).collect();
         py.detach(|| self.pool().begin(&begins)).map_err(refuse)?;
         let pool = self.pool();
-        fill(py, &observations, pool.observations().copied(), pool.len() * pool.spec().observations())
+        fill(py, &observations, pool.observations().copied())
     }
 
     /// A step of all: reads `actions`, and fills the others. `ended` is 1 where an episode is at its end.
@@ -73,9 +69,9 @@ impl Environments {
         let actions: Vec<f64> = actions.to_vec(py)?;
         py.detach(|| self.pool().step(&actions)).map_err(refuse)?;
         let pool = self.pool();
-        fill(py, &observations, pool.observations().copied(), pool.len() * pool.spec().observations())?;
-        fill(py, &rewards, pool.rewards(), pool.len())?;
-        fill(py, &ended, pool.ended(), pool.len())
+        fill(py, &observations, pool.observations().copied())?;
+        fill(py, &rewards, pool.rewards())?;
+        fill(py, &ended, pool.ended())
     }
 
     /// The report of the episode of an environment that ended last, as JSON.
