@@ -1,8 +1,9 @@
 """The compiled core. Documents cross as JSON text; see the functions of `sojourn` for typed forms."""
 
 from collections.abc import Callable
+from typing import Any
 
-from typing_extensions import Buffer
+import numpy.typing as npt
 
 class SojournError(ValueError):
     """Bad input: the message says what is wrong, where, and what is allowed."""
@@ -79,8 +80,14 @@ class Environments:
     """Environments for learning, of one kind."""
 
     def __init__(self, document: str, scenarios: list[str], count: int, threads: int) -> None: ...
-    def begin(self, episodes: list[tuple[int, int, int, int]], observations: Buffer) -> None: ...
-    def step(self, actions: Buffer, observations: Buffer, rewards: Buffer, ended: Buffer) -> None: ...
+    def begin(self, episodes: list[tuple[int, int, int, int]], observations: npt.NDArray[Any]) -> None: ...
+    def step(
+        self,
+        actions: npt.NDArray[Any],
+        observations: npt.NDArray[Any],
+        rewards: npt.NDArray[Any],
+        ended: npt.NDArray[Any],
+    ) -> None: ...
     def report(self, environment: int) -> str: ...
 
 class Stepper:

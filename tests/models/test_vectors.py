@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from library import MODELS
 from vectors import FOLDER, Differs, Section, replay, sections
 

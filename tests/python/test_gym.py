@@ -41,7 +41,11 @@ def checked(env: gymnasium.Env[Any, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("action", "scheme"),
-    [(TARGET, "pie"), (gym.probability(0.0001, 0.5, log=True), None), (gym.schemes("pfifo", "codel", "fq_pie"), "pie")],
+    [
+        (TARGET, "pie"),
+        (gym.probability(0.0001, 0.5, log=True), None),
+        (gym.schemes("pfifo", "codel", "fq_pie"), "pie"),
+    ],
 )
 def test_gymnasium_accepts_it(action: gym.Action, scheme: str | None) -> None:
     checked(gym.Environment(small(), action=action, scheme=scheme))
@@ -135,8 +139,9 @@ def test_a_probability_keeps_the_queue_short() -> None:
         env.reset(seed=1)
         return float(np.mean([env.step(np.array([action]))[0] for _ in range(30)][-10:]))
 
-    # 10 Mbit/s are 833 packets/s: without drops 1000 packets can wait, 1.2 s. A tenth of the packets lost lets a flow have about
-    # 1.2 sqrt(10) = 4 packets under way, two have 8, and the path of 40 ms holds 33: no queue. Here it is a fifth.
+    # 10 Mbit/s are 833 packets/s: without drops 1000 packets can wait, 1.2 s. With a tenth of the packets lost, a flow
+    # has about 1.2 sqrt(10) = 4 packets under way. Two have 8, and the path of 40 ms holds 33: no queue. Here it is a
+    # fifth.
     # The first two seconds empty the queue of the warm-up.
     assert mean(-1.0) > 100
     assert mean(1.0) < 5
@@ -146,7 +151,7 @@ def test_a_plan_gives_networks(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'name = "p"\nscenario = "dumbbell"\nreplications = 1\nschemes = ["pie", "codel"]\n'
-        '[[vary]]\npoints = 4\nseed = 1\n'
+        "[[vary]]\npoints = 4\nseed = 1\n"
         'latin_hypercube = [{ key = "links.bottleneck.rate", from = "5 Mbit/s", to = "50 Mbit/s", scale = "log" }]\n'
     )
     nets = gym.from_plan(plan)

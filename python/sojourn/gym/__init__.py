@@ -1,9 +1,9 @@
 """Environments for reinforcement learning, with Gymnasium's interface (``pip install "sojourn[gym]"``).
 
-A step is a window of time. After it the agent gets observations and a reward, both formulas of measurements, and acts:
-it sets parameters of the scheme (:func:`parameters`), a drop probability (:func:`probability`), or the scheme
-(:func:`schemes`). An episode is one run of a scenario, with a seed of its own; :func:`from_plan` gives the scenarios of
-a plan to draw episodes from.
+A step is a window of time. After it the agent gets observations and a reward, both formulas of measurements, and
+acts: it sets parameters of the scheme (:func:`parameters`), a drop probability (:func:`probability`), or the scheme
+(:func:`schemes`). An episode is one run of a scenario, with a seed of its own; :func:`from_plan` gives the scenarios
+of a plan to draw episodes from.
 
 * :class:`Environment` is a ``gymnasium.Env``, :class:`Vector` a ``gymnasium.vector.VectorEnv`` whose environments run
   on native threads. Both need Gymnasium.

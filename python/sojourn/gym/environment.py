@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ except ImportError as _error:
 _SEEDS: Final = 2**63 - 1
 
 
-def _spaces(episodes: Episodes) -> tuple[spaces.Box, spaces.Space[Any]]:
+def _spaces(episodes: Episodes) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
     """Return the spaces of one environment."""
     seen = spaces.Box(-np.inf, np.inf, (episodes.observations.shape[1],), np.float32)
     if episodes.action.choices is not None:
@@ -38,8 +38,8 @@ class Environment(gymnasium.Env[npt.NDArray[np.float32], Any]):
     """One environment; an episode is one run of one of the networks, with traffic of its own.
 
     The parameters are those of :class:`Episodes`. An episode ends because the scenario does, so its end is
-    ``truncated`` and never ``terminated``: bootstrap the value of the last state. ``reset(seed=...)`` makes the sequence
-    of networks and traffic repeatable. ``reset(options={"network": 0, "seed": 7})`` names both for one episode.
+    ``truncated`` and never ``terminated``: bootstrap the value of the last state. ``reset(seed=...)`` makes the
+    sequence of networks and traffic repeatable. ``reset(options={"network": 0, "seed": 7})`` names both for one episode.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class Environment(gymnasium.Env[npt.NDArray[np.float32], Any]):
     ((5,), False, False)
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium declares it
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class Vector(gymnasium.vector.VectorEnv[npt.NDArray[np.float32], Any, npt.NDArra
     """Many environments of one kind on native threads.
 
     The parameters are those of :class:`Episodes`. Environments are independent, and their results do not depend on
-    `threads`. The autoreset mode is ``SAME_STEP``: where an episode ends, the observation is that of the next one, and
-    ``info["final_obs"]`` has the last of the one that ended.
+    `threads`. The autoreset mode is ``SAME_STEP``: where an episode ends, the observation is that of the next one,
+    and ``info["final_obs"]`` has the last of the one that ended.
 
     Raises
     ------
@@ -109,7 +109,10 @@ class Vector(gymnasium.vector.VectorEnv[npt.NDArray[np.float32], Any, npt.NDArra
         Bad formulas, bounds or schemes, or no such queue.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
 
     def __init__(
         self,

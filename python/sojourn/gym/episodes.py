@@ -41,8 +41,8 @@ class Episodes:
     action
         What an agent changes.
     scheme
-        Of the queues under test at the start of an episode; by default as the scenario has it. A drop probability needs
-        a ``dropping_function``, by default one with room for 1000 packets.
+        Of the queues under test at the start of an episode; by default as the scenario has it. A drop probability
+        needs a ``dropping_function``, by default one with room for 1000 packets.
     observations, reward
         Formulas of the metrics that the guide lists, as in ``"sojourn_ms_mean / 50"``. What could not be measured in
         a window is 0, and so is a result that is not finite.
@@ -111,7 +111,7 @@ class Episodes:
         self.action = action
         self.networks = tuple(nets)
         self._native = Environments(json.dumps(document), [json.dumps(one) for one in scenarios], count, threads)
-        self.observations: npt.NDArray[np.float32] = np.zeros((count, len(document["observations"])), np.float32)
+        self.observations: npt.NDArray[np.float32] = np.zeros((count, len(observations)), np.float32)
         self.rewards: npt.NDArray[np.float64] = np.zeros(count)
         self._ended = np.zeros(count, np.uint8)
         self.ended: npt.NDArray[np.bool_] = self._ended.view(np.bool_)

@@ -58,7 +58,7 @@ def play(episodes: Episodes, policies: Sequence[Policy], begins: Sequence[tuple[
         # The others still step: an episode that has ended begins again and is not counted.
         if over.any() and alive.any():
             again = np.flatnonzero(~alive & episodes.ended)
-            episodes.begin([(int(number), *begins[number]) for number in again])
+            episodes.begin([(number, *begins[number]) for number in again.tolist()])
     return sums / steps
 
 
@@ -75,8 +75,8 @@ def search(
     """Train a linear policy by the cross-entropy method.
 
     In each round, candidates are drawn from a normal distribution around the present weights. All play the same
-    episodes, as many as there are environments, so that they differ in the policy alone. The next distribution is that
-    of the best. What is learnt depends on the seed and not on the number of threads.
+    episodes, as many as there are environments, so that they differ in the policy alone. The next distribution is
+    that of the best. What is learnt depends on the seed and not on the number of threads.
 
     Parameters
     ----------
@@ -104,9 +104,8 @@ def search(
     shape = (episodes.action.numbers, episodes.observations.shape[1] + 1)
     mean, deviation = np.zeros(shape), np.full(shape, spread)
     for number in range(rounds):
-        begins = [
-            (int(random.integers(len(episodes.networks))), int(random.integers(2**63 - 1))) for _ in range(len(episodes))
-        ]
+        draws = range(len(episodes))
+        begins = [(int(random.integers(len(episodes.networks))), int(random.integers(2**63 - 1))) for _ in draws]
         drawn = [Policy(mean + deviation * random.standard_normal(shape)) for _ in range(candidates)]
         found = np.array([play(episodes, [one] * len(episodes), begins).mean() for one in drawn])
         chosen = np.stack([drawn[place].weights for place in np.argsort(-found, kind="stable")[:best]])

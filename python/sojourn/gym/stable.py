@@ -15,7 +15,8 @@ def stable_baselines(vector: Vector) -> Any:
     """Return a ``VecEnv`` of Stable-Baselines3 that steps `vector`.
 
     The end of an episode is reported as ``done`` with ``info["TimeLimit.truncated"]`` true and
-    ``info["terminal_observation"]``, by which the algorithms of Stable-Baselines3 bootstrap the value of the last state.
+    ``info["terminal_observation"]``, by which the algorithms of Stable-Baselines3 bootstrap the value of the last
+    state.
 
     Raises
     ------
@@ -23,7 +24,7 @@ def stable_baselines(vector: Vector) -> Any:
         Stable-Baselines3 is not installed.
     """
     try:
-        from stable_baselines3.common.vec_env import VecEnv
+        from stable_baselines3.common.vec_env import VecEnv  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
         raise ImportError("Stable-Baselines3 is not installed: pip install stable-baselines3") from error
 
@@ -61,13 +62,13 @@ def stable_baselines(vector: Vector) -> Any:
         def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
             return [getattr(vector, attr_name) for _ in self._numbers(indices)]
 
-        def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:  # noqa: ARG002
             setattr(vector, attr_name, value)
 
         def env_method(self, method_name: str, *args: Any, indices: Any = None, **options: Any) -> list[Any]:
             return [getattr(vector, method_name)(*args, **options) for _ in self._numbers(indices)]
 
-        def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:  # noqa: ARG002
             return [False for _ in self._numbers(indices)]
 
         def get_images(self) -> Sequence[Any]:
