@@ -74,3 +74,17 @@ def test_bad_input_is_refused_with_what_is_allowed(program: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert 'unknown algorithm "coddel" (did you mean "codel"?)' in done.stderr
+
+
+@pytest.mark.parametrize("name", ["units", "aqm"])
+def test_its_crates_can_be_published(name: str) -> None:
+    # What `cargo publish --dry-run` also does, it downloads: an index and the dependencies.
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("cargo is not installed")
+    command = [cargo, "package", "--list", "--offline", "--allow-dirty", "-p", f"sojourn-{name}"]
+    files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    assert {"README.md", "LICENSE-MIT", "LICENSE-APACHE", "src/lib.rs"} <= set(files)
+    crate = tomllib.loads((ROOT / "crates" / name / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+    assert {"description", "license", "repository", "readme", "keywords", "categories"} <= set(crate)
+    assert "#![no_std]" in (ROOT / "crates" / name / "src" / "lib.rs").read_text(encoding="utf-8")

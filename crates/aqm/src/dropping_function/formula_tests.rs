@@ -116,3 +116,11 @@ fn every_signal_has_its_own_place() {
         assert_eq!(Formula::read(&text).unwrap().is_of_length(), *name == "n");
     }
 }
+
+#[test]
+fn the_page_describes_every_signal() {
+    let page = include_str!("../dropping_function.rs");
+    for (name, _) in NAMES {
+        assert!(page.contains(&format!("//! | `{name}` | ")), "{name}");
+    }
+}
