@@ -35,6 +35,8 @@ from instructions import slope
 
 RECORD = Path(__file__).with_name("instructions.json")
 GROWTH = 0.03
+#: Measured besides the example of every algorithm.
+VARIANTS = {"dropping_function formula": "dropping_function formula min(1,max(0,(sojourn-5ms)/50ms))"}
 CONGESTION_CONTROLS = ("newreno", "cubic")
 #: Of `benches/cost`: packets that one call of its function counts.
 COUNTED = 32 * 2048
@@ -58,16 +60,17 @@ def simulated() -> dict[str, float]:
 def algorithms() -> dict[str, dict[str, float]]:
     """Instructions of an enqueue and a dequeue by algorithm and load."""
     about = tomllib.loads((cost.ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
+    examples = {name: entry["example"] for name, entry in about.items()} | VARIANTS
     program = cost.build()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
         command += [f"--zero-before={FUNCTION}", f"--dump-after={FUNCTION}"]
         command += [str(program), "--rounds", "0", "--loads", ",".join(map(str, cost.LOADS))]
-        subprocess.run([*command, *(entry["example"] for entry in about.values())], check=True, capture_output=True)
+        subprocess.run([*command, *examples.values()], check=True, capture_output=True)
         # A dump a call: every algorithm at the first load, then at the next.
-        calls = [(load, name) for load in cost.LOADS for name in about]
-        found: dict[str, dict[str, float]] = {name: {} for name in about}
+        calls = [(load, name) for load in cost.LOADS for name in examples]
+        found: dict[str, dict[str, float]] = {name: {} for name in examples}
         for number, (load, name) in enumerate(calls, start=1):
             text = out.with_name(f"out.{number}").read_text(encoding="utf-8")
             found[name][str(load)] = int(text.rpartition("totals:")[2]) / COUNTED

@@ -35,8 +35,8 @@ SECTIONS: Final = {
     "Guides": (
         "guides",
         [
-            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive", "traces", "place"),
-            *("real-programs", "gateway", "add-your-own"),
+            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive", "learning"),
+            *("traces", "place", "real-programs", "gateway", "add-your-own"),
         ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
@@ -78,6 +78,7 @@ PYTHON: Final = {
     "sojourn.stats.harm": "Harm",
     "sojourn.stats.smoothness": "Goodput over intervals",
     "sojourn.stepping": "Stepping through a run",
+    "sojourn.gym": "Environments for learning",
     "sojourn.plan": "Plans",
     "sojourn.plan.read": "Reading a store",
     "sojourn.tune": "Tuning",

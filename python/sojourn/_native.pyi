@@ -1,6 +1,9 @@
 """The compiled core. Documents cross as JSON text; see the functions of `sojourn` for typed forms."""
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy.typing as npt
 
 class SojournError(ValueError):
     """Bad input: the message says what is wrong, where, and what is allowed."""
@@ -72,6 +75,20 @@ class Driver:
     def reset(self) -> None: ...
     def backlog(self) -> tuple[int, int]: ...
     def internals(self, now_ns: int) -> dict[str, float]: ...
+
+class Environments:
+    """Environments for learning, of one kind."""
+
+    def __init__(self, document: str, scenarios: list[str], count: int, threads: int) -> None: ...
+    def begin(self, episodes: list[tuple[int, int, int, int]], observations: npt.NDArray[Any]) -> None: ...
+    def step(
+        self,
+        actions: npt.NDArray[Any],
+        observations: npt.NDArray[Any],
+        rewards: npt.NDArray[Any],
+        ended: npt.NDArray[Any],
+    ) -> None: ...
+    def report(self, environment: int) -> str: ...
 
 class Stepper:
     """A run that the caller steps through."""

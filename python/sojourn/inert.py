@@ -63,6 +63,7 @@ NEEDS: Final[tuple[Need, ...]] = (
     Need(("pie", "fq_pie"), ("mark_ecnth",), "ecn", ("on",)),
     Need(("pie", "fq_pie"), ("dq_threshold",), "delay", ("departure_rate",)),
     Need(("codel", "fq_codel"), ("ce_threshold_selector",), "ce_threshold", ("*",)),
+    Need(("dropping_function",), ("window",), "formula", ("*",)),
     Need(("sfq",), ("max_p", "w"), "max", ("*",)),
     Need(("green",), ("rtt", "mss", "c", "window", "flows"), "scheme", ("flows",)),
     Need(("green",), ("c_t", "dp", "interval", "time_constant"), "scheme", ("rate",)),

@@ -127,7 +127,9 @@ def aqm(name: str, *, label: str = "", **parameters: Quantity | timedelta | str 
         words.append(key)
         is_quantity = isinstance(value, Quantity | timedelta)
         text = as_text(key, value, "time") if isinstance(value, timedelta) else str(value)
-        words.append(_compact(text) if is_quantity else text)
+        text = _compact(text) if is_quantity else text
+        # A formula may have blanks outside of parentheses.
+        words.append(f'"{text}"' if key == "formula" and " " in text else text)
     return Scheme(" ".join(words), label)
 
 

@@ -81,7 +81,7 @@ class DualPi2(Model):
         self.wl = 1_000_000 - self.wc
         self.credit = x.mtu * (self.wc - self.wl)
         self.max_link_rate = 0
-        codepoints = {"none": -1, "NQB": 45, "CS0": 0}
+        codepoints = {"none": -1, "NQB": 45, "CS0": 0, "EF": 46}
         self.nqb = codepoints[x.nqb] if isinstance(x.nqb, str) else int(x.nqb)
 
     def settle(self) -> None:

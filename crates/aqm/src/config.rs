@@ -96,9 +96,10 @@ impl Config {
     /// What [`FromStr`](core::str::FromStr) refuses, and a parameter that cannot change while packets wait.
     pub fn with(&self, parameters: &str) -> Result<Self, ConfigError> {
         let changed: Self = format!("{} {parameters}", self.text()).parse()?;
-        let is_fixed = |name: &str| {
-            find(self.name).is_some_and(|entry| entry.fixed.contains(&name) || (entry.fair && name == "flows"))
-        };
+        let entry = find(self.name).filter(|entry| entry.fair || !entry.fixed.is_empty());
+        // Most algorithms have none, and a list of the parameters takes long.
+        let Some(entry) = entry else { return Ok(changed) };
+        let is_fixed = |name: &str| entry.fixed.contains(&name) || (entry.fair && name == "flows");
         let mut pairs = self.params().into_iter().zip(changed.params());
         match pairs.find(|(old, new)| old.value != new.value && is_fixed(old.name)) {
             None => Ok(changed),

@@ -23,6 +23,7 @@ mod dscp;
 pub mod fair;
 mod fattest;
 mod flow_table;
+pub mod formula;
 mod framing;
 mod jitter;
 mod loss;
@@ -84,3 +85,8 @@ pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};
 pub use replace::replace;
 pub use server::{Opened, Server, Session};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -61,6 +61,7 @@ const ODD: &[&str] = &[
     "dropping_function limit 9p function d8 count system ecn",
     "dropping_function limit 20p table 0:0,1:1,2:0,3:0.5 between step",
     "dropping_function formula 1/(n+1)",
+    "dropping_function formula \"(sojourn - 1ms) / (head - delay) + average / utilisation * (size > 1kB)\" window 1ns limit 9p",
     "red limit 9kB min 1kB max 2kB w 1 max_p 1 wait bytemode avpkt 64B ecn harddrop",
     "red min none max none w none adaptive interval 1us target 0ns ecn nodrop alpha 1 beta 0",
     "ared limit 20p target 1us interval 1us alpha 1 beta 0 w 1 ecn harddrop",

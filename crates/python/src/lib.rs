@@ -1,6 +1,7 @@
 //! `sojourn._native`: the library for Python. Conversion only; documents cross as JSON text.
 
 mod driver;
+mod gym;
 mod reports;
 mod stepper;
 
@@ -368,6 +369,7 @@ fn run_batch(
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SojournError", module.py().get_type::<SojournError>())?;
     module.add_class::<driver::Driver>()?;
+    module.add_class::<gym::Environments>()?;
     module.add_class::<stepper::Stepper>()?;
     module.add_class::<Stop>()?;
     module.add_class::<reports::Reports>()?;

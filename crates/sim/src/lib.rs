@@ -5,6 +5,7 @@
 pub mod application;
 pub mod batch;
 pub mod engine;
+pub mod environment;
 pub mod keys;
 mod packet;
 mod port;

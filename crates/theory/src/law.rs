@@ -57,6 +57,12 @@ impl Law {
         match scheme.name() {
             "dropping_function" => {
                 let params: Params = read(scheme)?;
+                if !params.is_of_length() {
+                    return Err(Error::new(format!(
+                        "{}: its formula names more than the queue length; allowed: a formula in n alone",
+                        scheme.text()
+                    )));
+                }
                 let table = sojourn_aqm::dropping_function::DroppingFunction::new(&params).probabilities().to_vec();
                 let last = table.last().copied().unwrap_or(0.0);
                 // With `queue`, one packet in service and n waiting are n + 1 in the system, and an idle server is n = 0.

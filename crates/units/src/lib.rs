@@ -22,3 +22,8 @@ pub use error::UnitError;
 pub use rate::{BitRate, Probability};
 pub use time::{Instant, Span};
 pub use wire::Wire;
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

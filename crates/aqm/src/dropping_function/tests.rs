@@ -170,7 +170,7 @@ fn tables_by_line_and_by_step() {
 
 #[test]
 fn formulas() {
-    let at = |text: &str, n: f64| Formula::read(text).unwrap().at(n).unwrap();
+    let at = |text: &str, n: f64| Formula::read(text).unwrap().at(n);
     for (text, n, expected) in [
         ("1+2*3", 0.0, 7.0),
         ("(1+2)*3", 0.0, 9.0),
@@ -191,7 +191,7 @@ fn formulas() {
         close(at(text, n), expected);
     }
     // One not-a-number is not hidden by min.
-    assert!(at("min(1,log(0-1))", 0.0).is_nan());
+    assert!(at("min(1,log(n-1))", 0.0).is_nan());
 }
 
 #[test]
@@ -208,10 +208,11 @@ fn bad_formulas_say_what_is_wrong() {
         ("(1,2)", "\")\" is missing"),
         ("1..2", "\"1..2\" is not a number"),
         ("n%2", "\"%\" is unexpected"),
-        ("2n", "\"n\" is unexpected"),
+        ("2n", "column 2: \"n\" is no unit"),
+        ("2 (n)", "\"(\" is unexpected"),
     ] {
         let error = why(text);
-        assert!(error.contains(part) && error.contains("allowed: n, numbers"), "{text}: {error}");
+        assert!(error.contains(part) && error.contains("allowed: the signals n, bytes"), "{text}: {error}");
     }
     // 31 brackets and what they hold nest 32 deep; one more is too many.
     let deep = |n: usize| "(".repeat(n) + "1" + &")".repeat(n);
@@ -227,10 +228,20 @@ fn texts() {
         "dropping_function function d5 count system",
         "dropping_function limit 100p table 0:0,50:0.1,100:1 between step",
         "dropping_function formula min(1,(n/100)^2) ecn",
+        "dropping_function formula min(1,max(0,(sojourn-5ms)/50ms)) window 50ms",
     ] {
         assert_eq!(canonical(text), text);
     }
     assert_eq!(canonical("dropping_function function d1 limit 300"), "dropping_function");
+    // Quotes, and blanks inside of them or of parentheses.
+    for text in [
+        "dropping_function formula \"n / 300\" ecn",
+        "dropping_function formula 'n / 300' ecn",
+        "dropping_function formula (n / 300) ecn",
+        "tc qdisc add dev eth0 root dropping_function formula \"n / 300\" ecn",
+    ] {
+        assert_eq!(canonical(text).replace("(n/300)", "n/300"), "dropping_function formula n/300 ecn");
+    }
     let config: Config = "dropping_function formula n/300".parse().unwrap();
     assert_eq!(config.params()[4].value, "n/300");
 }
@@ -254,8 +265,67 @@ fn values_outside_zero_to_one_are_refused_naming_n() {
         ("table 0:0 formula n/300", "table and formula are both given"),
         ("limit 2000000p", "limit is 2000000 p; allowed: up to 1048576 p"),
         ("function d9", "allowed: d0, d1"),
+        ("window 0ms", "window is 0 s; allowed: above 0"),
+        ("formula (sojourn-5)/1s", "formula: \"(sojourn-5)/1s\", column 9: \"-\" has a time on one side"),
     ] {
         let error = refused(&format!("dropping_function {text}"));
         assert!(error.contains(part), "{text}: {error}");
     }
+}
+
+#[test]
+fn the_sojourn_time_is_that_of_the_last_packet_that_left() {
+    let mut host = host("formula (sojourn-5ms)/50ms");
+    host.random.fixed = Some(0.19);
+    host.arrive_many(3);
+    assert_eq!(host.random.draws, 0, "nothing has left");
+    host.wait(Span::from_millis(15));
+    assert!(host.send().is_some());
+    // (15 - 5) / 50 = 0.2, which the draw of 0.19 is below.
+    assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
+    close(host.internal("probability"), 0.2);
+    assert!(host.send().is_some() && host.send().is_some() && host.send().is_none());
+    // The link has found it empty.
+    assert_eq!(host.arrive(), Fate::Queued);
+    close(host.internal("probability"), 0.0);
+}
+
+#[test]
+fn means_forget_with_the_window() {
+    let mut host = host("formula average/100 window 100ms");
+    // Arrivals at one instant change nothing; the next, 100 ms later, finds 2: 2 (1 - 1/e).
+    host.arrive_many(2);
+    close(host.internal("probability"), 0.0);
+    host.wait(Span::from_millis(100));
+    host.random.fixed = Some(0.9);
+    host.arrive();
+    close(host.internal("probability"), 0.02 * (1.0 - libm::exp(-1.0)));
+}
+
+#[test]
+fn utilisation_is_the_share_of_time_in_service() {
+    let mut host = host("formula utilisation window 100ms");
+    host.random.fixed = Some(0.999);
+    host.arrive();
+    // Idle 100 ms, in service 100 ms, idle again 100 ms: 0, 1 - 1/e, (1 - 1/e)/e.
+    host.wait(Span::from_millis(100));
+    assert!(host.send().is_some());
+    host.wait(Span::from_millis(100));
+    assert!(host.send().is_none());
+    host.wait(Span::from_millis(100));
+    host.arrive();
+    close(host.internal("probability"), (1.0 - libm::exp(-1.0)) * libm::exp(-1.0));
+}
+
+#[test]
+fn other_parameters_keep_what_a_formula_remembers() {
+    let mut host = host("formula sojourn/1s");
+    host.random.fixed = Some(0.999);
+    host.arrive_many(2);
+    host.wait(Span::from_millis(100));
+    host.send();
+    let params = Params { formula: Formula::read("sojourn/2s").ok(), ..Params::default() };
+    host.with(|aqm| aqm.set_params(&params));
+    host.arrive();
+    close(host.internal("probability"), 0.05);
 }

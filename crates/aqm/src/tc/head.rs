@@ -19,7 +19,7 @@ pub(super) struct Head<'a> {
 }
 
 pub(super) fn read(text: &str) -> Head<'_> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words_of(text);
     let Some(rest) = after_qdisc(&words) else {
         let (kind, words) = words.split_first().map_or(("", &words[..]), |(kind, rest)| (*kind, rest));
         return Head { kind: resolve(kind, words), from_tc: false, shown: false, words: words.to_vec() };
@@ -34,6 +34,44 @@ pub(super) fn read(text: &str) -> Head<'_> {
     let end = rest.iter().position(|word| *word == "Sent").unwrap_or(rest.len());
     let words = &rest[..end];
     Head { kind: resolve(kind, words), from_tc: true, shown, words: words.to_vec() }
+}
+
+/// The words of a text. Blanks in quotes or parentheses do not end a word, as in `formula "n / 300"` and
+/// `formula min(1, n / 300)`; quotes around a whole word are not part of it.
+fn words_of(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut begin, mut depth, mut quote) = (None, 0_u32, None);
+    let bare = |word: &'_ str| -> (usize, usize) {
+        let inner =
+            word.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(word.get(..1).unwrap_or_default()));
+        inner.map_or((0, word.len()), |inner| (1, inner.len() + 1))
+    };
+    let mut add = |from: usize, to: usize| {
+        let word = text.get(from..to).unwrap_or_default();
+        let (first, last) = bare(word);
+        words.push(word.get(first..last).unwrap_or_default());
+    };
+    for (at, c) in text.char_indices() {
+        match (c, quote) {
+            (_, Some(open)) if c == open => quote = None,
+            (_, Some(_)) => {}
+            ('"' | '\'', None) => quote = Some(c),
+            ('(', None) => depth += 1,
+            (')', None) => depth = depth.saturating_sub(1),
+            _ if c.is_whitespace() && depth == 0 => {
+                if let Some(from) = begin.take() {
+                    add(from, at);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        begin = begin.or(Some(at));
+    }
+    if let Some(from) = begin {
+        add(from, text.len());
+    }
+    words
 }
 
 /// What follows "qdisc" in `# tc -s qdisc add ...` or `qdisc red 8001: ...`; `None` when the text begins otherwise.

@@ -148,11 +148,16 @@ impl Net {
 
     /// Other parameters for the scheme of a port that runs a discipline and began with `first`, now. They have been checked.
     pub(super) fn change_parameters(&mut self, index: u32, parameters: &str, first: &Config) {
+        let present = self.ports[index as usize].switched.last().map_or(first, |(_, scheme)| scheme);
+        let Ok(scheme) = present.with(parameters) else { return };
+        self.take_parameters(index, scheme);
+    }
+
+    /// The scheme has the parameters of `scheme`, which is of the same algorithm.
+    pub(super) fn take_parameters(&mut self, index: u32, scheme: Config) {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
-        let present = port.switched.last().map_or(first, |(_, scheme)| scheme);
-        let Ok(scheme) = present.with(parameters) else { return };
         port.probe.derive_system(false);
         self.dropped.attend(port.probe.watch.as_deref());
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);

@@ -145,6 +145,48 @@ impl Simulation {
         true
     }
 
+    /// Gives the scheme of the network's port number `index` other values of some parameters now, written as tc writes them behind
+    /// the name. What the scheme has learnt is kept.
+    ///
+    /// # Errors
+    /// What [`Config::with`] refuses, and a port without a queue that can change.
+    pub fn set_parameters(&mut self, index: usize, parameters: &str) -> Result<(), String> {
+        let present =
+            self.scheme_of(index).ok_or("this queue is a tail drop outside of the test, which cannot change")?;
+        let scheme = present.with(parameters).map_err(|error| error.to_string())?;
+        if let Some(Place::Port(port)) = self.net.places.get(index).copied() {
+            self.net.take_parameters(port, scheme);
+        }
+        Ok(())
+    }
+
+    /// The present scheme of the network's port number `index`; `None` where it has no queue that can change.
+    #[must_use]
+    pub fn scheme_of(&self, index: usize) -> Option<&Config> {
+        let Some(Place::Port(port)) = self.net.places.get(index) else { return None };
+        let spec = self.network.ports.get(index)?;
+        let first = self.options.scheme.as_ref().filter(|_| spec.under_test).unwrap_or(&spec.queue);
+        let port = self.net.ports.get(*port as usize)?;
+        Some(port.switched.last().map_or(first, |(_, scheme)| scheme))
+    }
+
+    /// Shows every internal of the scheme of the network's port number `index`, as of now.
+    pub fn internals_of(&mut self, index: usize, visit: &mut sojourn_aqm::Internal<'_>) {
+        let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return };
+        let now = self.net.now;
+        self.net.settle_all(now);
+        if let Some(port) = self.net.ports.get_mut(port as usize) {
+            port.server.internals(now, visit);
+        }
+    }
+
+    /// The present rate of the link behind the network's port number `index`, as its scheme knows it.
+    #[must_use]
+    pub fn rate_of(&self, index: usize) -> Option<sojourn_units::BitRate> {
+        let Some(Place::Port(port)) = self.net.places.get(index) else { return None };
+        self.net.ports.get(*port as usize).map(|port| port.server.wire.rate())
+    }
+
     /// A change of the scenario's timeline.
     pub(super) fn change(&mut self, index: u32) {
         let network = std::sync::Arc::clone(&self.network);

@@ -1,0 +1,264 @@
+//! Many environments at a time, on threads that live as long as they do.
+
+use super::{Environment, Spec};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// How an episode begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// The environment.
+    pub environment: usize,
+    /// Which of the networks.
+    pub network: usize,
+    /// The seed of its run.
+    pub seed: u64,
+    /// The replication of its run.
+    pub replication: u64,
+}
+
+/// What a thread is to do with its environments, and what came of it. The buffers go to and fro, so a step allocates none.
+#[derive(Default)]
+struct Work {
+    begin: Vec<Begin>,
+    /// Of a step; empty where episodes begin.
+    actions: Vec<f64>,
+    observations: Vec<f32>,
+    rewards: Vec<f64>,
+    ended: Vec<u8>,
+    error: Option<String>,
+    /// Report of this environment, as JSON.
+    report: Option<usize>,
+    text: Option<String>,
+}
+
+/// Consecutive environments.
+struct Share {
+    spec: Arc<Spec>,
+    environments: Vec<Environment>,
+}
+
+impl Share {
+    fn new(spec: &Arc<Spec>, count: usize) -> Self {
+        let environments = (0..count).map(|_| Environment::new(Arc::clone(spec))).collect();
+        Self { spec: Arc::clone(spec), environments }
+    }
+
+    fn carry_out(&mut self, work: &mut Work) {
+        if let Some(index) = work.report {
+            let report = self.environments.get(index).and_then(Environment::report);
+            work.text = report.and_then(|report| serde_json::to_string(report).ok());
+            return;
+        }
+        let width = self.spec.observations();
+        let result = if work.actions.is_empty() { self.begin(work, width) } else { self.step(work, width) };
+        work.error = result.err();
+    }
+
+    fn begin(&mut self, work: &mut Work, width: usize) -> Result<(), String> {
+        for begin in &work.begin {
+            let place = begin.environment * width;
+            let seen = work.observations.get_mut(place..place + width);
+            if let (Some(environment), Some(seen)) = (self.environments.get_mut(begin.environment), seen) {
+                environment.begin(begin, seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, work: &mut Work, width: usize) -> Result<(), String> {
+        let actions = work.actions.chunks(self.spec.actions());
+        let seen = work.observations.chunks_mut(width);
+        let given = work.rewards.iter_mut().zip(&mut work.ended);
+        for (((environment, action), seen), (reward, ended)) in
+            self.environments.iter_mut().zip(actions).zip(seen).zip(given)
+        {
+            let (gained, is_over) = environment.step(action, seen)?;
+            (*reward, *ended) = (gained, u8::from(is_over));
+        }
+        Ok(())
+    }
+}
+
+struct Worker {
+    to: Option<Sender<Work>>,
+    from: Receiver<Work>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Environments of one kind; each thread has consecutive ones.
+pub struct Pool {
+    spec: Arc<Spec>,
+    /// Those of the thread that calls.
+    local: Share,
+    workers: Vec<Worker>,
+    /// The first environment of each share, the local one first, and their number at the end.
+    bounds: Vec<usize>,
+    work: Vec<Work>,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            worker.to = None;
+            if let Some(thread) = worker.thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// `count` environments on `threads` threads, the calling one included.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn new(spec: Spec, count: usize, threads: usize) -> Result<Self, String> {
+        let spec = Arc::new(spec);
+        let threads = threads.clamp(1, count.max(1));
+        let bounds: Vec<usize> = (0..=threads).map(|part| part * count / threads).collect();
+        let size = |part: usize| bounds.get(part + 1).zip(bounds.get(part)).map_or(0, |(end, start)| end - start);
+        let mut workers = Vec::new();
+        for part in 1..threads {
+            let (to, take) = channel::<Work>();
+            let (give, from) = channel();
+            let (spec, count) = (Arc::clone(&spec), size(part));
+            let body = move || {
+                let mut share = Share::new(&spec, count);
+                while let Ok(mut work) = take.recv() {
+                    share.carry_out(&mut work);
+                    if give.send(work).is_err() {
+                        return;
+                    }
+                }
+            };
+            let thread = Builder::new().name("environments".into()).spawn(body);
+            let thread = thread.map_err(|error| format!("no thread for environments: {error}"))?;
+            workers.push(Worker { to: Some(to), from, thread: Some(thread) });
+        }
+        let local = Share::new(&spec, size(0));
+        let work = (0..threads).map(|part| Self::room(&spec, size(part))).collect();
+        Ok(Self { spec, local, workers, bounds, work })
+    }
+
+    fn room(spec: &Spec, count: usize) -> Work {
+        Work {
+            observations: vec![0.0; count * spec.observations()],
+            rewards: vec![0.0; count],
+            ended: vec![0; count],
+            ..Work::default()
+        }
+    }
+
+    /// What its environments are.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Environments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bounds.last().copied().unwrap_or(0)
+    }
+
+    /// None at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Begins episodes.
+    ///
+    /// # Errors
+    /// No such environment or network.
+    pub fn begin(&mut self, begins: &[Begin]) -> Result<(), String> {
+        if let Some(wrong) = begins.iter().find(|begin| begin.environment >= self.len()) {
+            return Err(format!("environment {}; allowed: 0 to {}", wrong.environment, self.len().saturating_sub(1)));
+        }
+        for (work, bounds) in self.work.iter_mut().zip(self.bounds.windows(2)) {
+            let &[first, last] = bounds else { continue };
+            work.actions.clear();
+            work.begin.clear();
+            let mine = begins.iter().filter(|begin| (first..last).contains(&begin.environment));
+            work.begin.extend(mine.map(|begin| Begin { environment: begin.environment - first, ..*begin }));
+        }
+        self.carry_out()
+    }
+
+    /// A step of every environment. `actions` has those of the first environment first.
+    ///
+    /// # Errors
+    /// An action that is refused, or an environment without an episode.
+    pub fn step(&mut self, actions: &[f64]) -> Result<(), String> {
+        let width = self.spec.actions();
+        if actions.len() != self.len() * width {
+            return Err(format!("{} numbers of actions; allowed: {} for each of {}", actions.len(), width, self.len()));
+        }
+        for (work, bounds) in self.work.iter_mut().zip(self.bounds.windows(2)) {
+            let &[first, last] = bounds else { continue };
+            work.actions.clear();
+            work.actions.extend_from_slice(actions.get(first * width..last * width).unwrap_or_default());
+        }
+        self.carry_out()
+    }
+
+    /// Observations of each environment, of its last step.
+    pub fn observations(&self) -> impl Iterator<Item = &f32> {
+        self.work.iter().flat_map(|work| &work.observations)
+    }
+
+    /// Rewards of the last step.
+    pub fn rewards(&self) -> impl Iterator<Item = f64> + '_ {
+        self.work.iter().flat_map(|work| work.rewards.iter().copied())
+    }
+
+    /// Whether episodes have ended with the last step: 0 or 1.
+    pub fn ended(&self) -> impl Iterator<Item = u8> + '_ {
+        self.work.iter().flat_map(|work| work.ended.iter().copied())
+    }
+
+    /// The report of the episode of `environment` that ended last, as JSON.
+    ///
+    /// # Errors
+    /// None has ended.
+    pub fn report(&mut self, environment: usize) -> Result<String, String> {
+        let part = self.bounds.partition_point(|first| *first <= environment).saturating_sub(1);
+        let first = self.bounds.get(part).copied().unwrap_or(0);
+        let ask = Work { report: Some(environment - first), ..Work::default() };
+        let answer = match part.checked_sub(1).and_then(|index| self.workers.get(index)) {
+            None => {
+                let mut ask = ask;
+                self.local.carry_out(&mut ask);
+                ask
+            }
+            Some(worker) => {
+                let sent = worker.to.as_ref().and_then(|to| to.send(ask).ok());
+                sent.and_then(|()| worker.from.recv().ok()).ok_or_else(broken)?
+            }
+        };
+        answer.text.ok_or_else(|| format!("no episode of environment {environment} has ended"))
+    }
+
+    /// Every share does its work; the calling thread its own.
+    fn carry_out(&mut self) -> Result<(), String> {
+        let Some((mine, others)) = self.work.split_first_mut() else { return Ok(()) };
+        for (worker, work) in self.workers.iter().zip(others.iter_mut()) {
+            let to = worker.to.as_ref().ok_or_else(broken)?;
+            to.send(std::mem::take(work)).map_err(|_| broken())?;
+        }
+        self.local.carry_out(mine);
+        for (worker, work) in self.workers.iter().zip(others) {
+            *work = worker.from.recv().map_err(|_| broken())?;
+        }
+        match self.work.iter_mut().find_map(|work| work.error.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+fn broken() -> String {
+    "a thread of environments ended by a defect of the program; please report it with the scenario".into()
+}
