@@ -84,3 +84,4 @@ pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};
 pub use replace::replace;
 pub use server::{Opened, Server, Session};
+pub use ticks::Ticks;

@@ -79,7 +79,7 @@ pub(crate) fn read(text: &str) -> Result<Text, String> {
 }
 
 fn pairs_of(entry: &Entry, words: &[&str]) -> Result<Vec<(String, String)>, String> {
-    let known = (entry.params)();
+    let known = entry.params();
     let mut words = words.iter().copied().peekable();
     let mut pairs = Vec::new();
     while let Some(word) = words.next() {

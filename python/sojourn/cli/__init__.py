@@ -58,6 +58,7 @@ COMMANDS: Final = {
         "scaffold.command",
         "write the skeleton of an algorithm, a congestion control, traffic, a paper or a scenario",
     ),
+    "check": ("plugins.checks", "check an algorithm of your own as built-in ones are checked"),
     "schema": ("cli.commands", "print the JSON Schema of scenarios"),
     "completion": ("cli.completion", "print the completion script for bash, zsh or fish"),
     "manual": ("cli.completion", "print the manual page"),
