@@ -71,6 +71,11 @@ class Scheme:
         return unversioned(self.canonical.partition(" ")[0])
 
     @property
+    def exact(self) -> str:
+        """The text, with the version of an algorithm that a user added."""
+        return self.canonical if "@" in self.canonical else self.text
+
+    @property
     def title(self) -> str:
         """The algorithm's name in prose: ``FQ-CoDel``."""
         return str(_entry(self.algorithm).get("title", self.algorithm))

@@ -95,14 +95,14 @@ fn answers_that_are_none_are_counted_described_and_contained() {
     for (name, body, expected) in cases {
         let name = format!("wrong_{name}");
         add_library(&library(&name, &small(&name, "", body)), "1").unwrap();
-        let seen = contract::decisions(&parse(&name), 1000, 1, 0);
+        let seen = contract::decisions(&parse(&name), 255, 1, 0);
         let fault = seen.fault.unwrap();
         assert!(fault.starts_with(&format!("{name}: ")) && fault.contains(expected), "{fault}");
         // Every packet is accepted but those that were marked as they may be.
         assert_eq!(seen.dropped, 0, "{name}");
         let wrong = seen.internals.iter().find(|(name, _)| *name == "wrong_answers").unwrap().1;
         let capable = if name == "wrong_marker" { 0.4..0.6 } else { 0.99..1.01 };
-        assert!(capable.contains(&(wrong / 1000.0)), "{name}: {wrong} of 1000");
+        assert!(capable.contains(&(wrong / 255.0)), "{name}: {wrong} of 255");
     }
 }
 

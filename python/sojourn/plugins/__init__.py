@@ -6,7 +6,7 @@ each queue of a fair queue.
 
 from sojourn.plugins.algorithm import ACCEPT, DROP, MARK, SEND, Algorithm, PacketView, QueueView, parameter
 from sojourn.plugins.checks import Verdict, check
-from sojourn.plugins.load import load
+from sojourn.plugins.loading import load
 
 __all__ = [
     "ACCEPT",

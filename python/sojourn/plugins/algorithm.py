@@ -196,7 +196,7 @@ class Algorithm:
     """It keeps state for each flow."""
 
     def __init__(self, *, label: str = "", debug: bool = False, **parameters: Any) -> None:
-        from sojourn.plugins.load import add_class
+        from sojourn.plugins.loading import add_class
         from sojourn.scheme import aqm
 
         self.scheme = aqm(add_class(type(self), debug=debug), label=label, **parameters)

@@ -111,7 +111,7 @@ def _ended(path: str | Path, out: str, what: str) -> Verdict:
 
 
 def _child(arguments: list[str]) -> int:
-    from sojourn.plugins.load import load
+    from sojourn.plugins.loading import load
 
     def say(what: str) -> None:
         print(f"begins: {what}", flush=True)

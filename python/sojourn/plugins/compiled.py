@@ -260,7 +260,7 @@ class _View:
 
 
 def uncompiled(program: Program, chosen: Layout) -> Functions:
-    """Wrap the methods as they are, for a debugger; an exception prints its traceback."""
+    """Wrap the methods as they are, for a debugger; the first exception prints its traceback."""
     addresses, real = host(), ctypes.c_double
     uniform = ctypes.CFUNCTYPE(real, _POINTER)(addresses["uniform"])
     chance = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, real)(addresses["chance"])
@@ -283,6 +283,7 @@ def uncompiled(program: Program, chosen: Layout) -> Functions:
         "whole": int,
     }
     functions = code(program, names, lambda function: function)
+    told: list[bool] = []
 
     def guarded(state: int, run: Callable[[_View], int | None]) -> int:
         self_ = _View(state, chosen.state)
@@ -291,7 +292,9 @@ def uncompiled(program: Program, chosen: Layout) -> Functions:
             answer = run(self_)
             return 0 if answer is None else int(answer)
         except BaseException:
-            traceback.print_exc(file=sys.stderr)
+            if not told:
+                traceback.print_exc(file=sys.stderr)
+                told.append(True)
             return LOOPED if self_._row[STEPS][0] < 0 else RAISED
 
     def set_params(self_: _View, given: int) -> int:

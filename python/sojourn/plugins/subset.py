@@ -24,7 +24,7 @@ __all__ = ["LINE", "STEPS", "Program", "prepare"]
 
 LINE: Final = "line_"
 STEPS: Final = "steps_"
-MOST_STEPS: Final = 1_000_000
+MOST_STEPS: Final = 100_000
 """Rounds of loops in one call of a method."""
 
 _HOST: Final = {"uniform": 0, "chance": 1, "waiting": 1}
