@@ -58,11 +58,15 @@ impl State {
 /// An instance of an algorithm from outside.
 #[derive(Clone, Debug)]
 pub struct Plugged {
-    params: Params,
     state: State,
-    updates: Option<Ticks>,
+    /// Started by the first arrival if there is a function for updates.
+    updates: Ticks,
+    /// Decides on arrivals; `None` of an algorithm without a table.
+    enqueue: Option<abi::Decide>,
+    has_updates: bool,
     /// No function decides on a head.
     sends_all: bool,
+    params: Params,
     wrong: u64,
     first: Option<Box<str>>,
 }
@@ -112,7 +116,7 @@ fn shown<'a>(now: Instant, rate: BitRate, random: Option<&'a mut dyn Random>, qu
         random,
         queue,
         looks: 0,
-        wrong: None,
+        wrong: Wrong::Nothing,
     }
 }
 
@@ -130,7 +134,7 @@ impl Plugged {
         // SAFETY: a state of the declared size and alignment, and a value for each declared parameter, as the header says.
         let answer = unsafe { function(self.state.address(), given.as_ptr()) };
         if answer != answer::DONE {
-            self.note(call, answer, None);
+            self.note(call, answer, Wrong::Nothing);
         }
     }
 
@@ -148,7 +152,7 @@ impl Plugged {
 
     /// Counts and describes an answer that is none, or what was wrong in its call.
     #[cold]
-    fn note(&mut self, call: Call, answer: i32, wrong: Option<Wrong>) {
+    fn note(&mut self, call: Call, answer: i32, wrong: Wrong) {
         self.wrong += 1;
         if self.first.is_some() {
             return;
@@ -156,16 +160,16 @@ impl Plugged {
         let Some(definition) = self.definition() else { return };
         let function = call.name();
         let what = match (wrong, answer) {
-            (Some(Wrong::NoRandom), _) => format!("{function} asks for a random number, which only enqueue and dequeue may"),
-            (Some(Wrong::NotANumber), _) => format!("{function} asks for a chance with a probability that is not a number (NaN)"),
-            (Some(Wrong::TooManyLooks), _) => format!("{function} looks at more than {LOOKS} waiting packets in one call"),
-            (None, answer::RAISED) => format!("{function} raised an exception"),
-            (None, answer::LOOPED) => format!("a loop in {function} does not end"),
-            (None, answer::MARK) if matches!(call, Call::Enqueue | Call::Dequeue) => {
+            (Wrong::NoRandom, _) => format!("{function} asks for a random number, which only enqueue and dequeue may"),
+            (Wrong::NotANumber, _) => format!("{function} asks for a chance with a probability that is not a number (NaN)"),
+            (Wrong::TooManyLooks, _) => format!("{function} looks at more than {LOOKS} waiting packets in one call"),
+            (Wrong::Nothing, answer::RAISED) => format!("{function} raised an exception"),
+            (Wrong::Nothing, answer::LOOPED) => format!("a loop in {function} does not end"),
+            (Wrong::Nothing, answer::MARK) if matches!(call, Call::Enqueue | Call::Dequeue) => {
                 format!("{function} marks a packet that is not ECN-capable, which has to be dropped instead (RFC 3168, section 7)")
             }
-            (None, 0) => format!("{function} gives no answer (0); allowed: {}", call.allowed()),
-            (None, answer) => format!("{function} gives the answer {answer}; allowed: {}", call.allowed()),
+            (Wrong::Nothing, 0) => format!("{function} gives no answer (0); allowed: {}", call.allowed()),
+            (Wrong::Nothing, answer) => format!("{function} gives the answer {answer}; allowed: {}", call.allowed()),
         };
         let place = match (definition.file, definition.line) {
             (Some(file), Some(offset)) => format!(" ({file}, line {})", u32::from_ne_bytes(self.state.bytes(offset))),
@@ -179,61 +183,69 @@ impl Plugged {
     #[inline(never)]
     fn catch_up(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         let Some(update) = self.definition().and_then(|definition| definition.update) else { return };
-        if let Some(updates) = &mut self.updates {
-            updates.skip_to_last(now, CATCH_UP);
-        }
-        while let Some(at) = self.updates.as_mut().and_then(|updates| updates.take(now)) {
+        self.updates.skip_to_last(now, CATCH_UP);
+        while let Some(at) = self.updates.take(now) {
             let mut asked = shown(at, rate, None, queue);
             #[allow(unsafe_code)]
             // SAFETY: as in `ask`.
             let answer = unsafe { update(self.state.address(), std::ptr::from_mut(&mut asked).cast()) };
             let wrong = asked.wrong;
-            if answer != answer::DONE || wrong.is_some() {
+            if answer != answer::DONE || wrong != Wrong::Nothing {
                 self.note(Call::Update, answer, wrong);
             }
         }
     }
 
-    fn ticks(params: &Params) -> Option<Ticks> {
-        params.definition.and_then(|one| one.period).and_then(|index| params.time(index)).map(Ticks::new)
+    /// The time between updates.
+    fn period(params: &Params) -> Span {
+        let index = params.definition.and_then(|one| one.period);
+        index.and_then(|index| params.time(index)).unwrap_or(Span::ZERO)
+    }
+
+    /// An answer that is more than to accept.
+    #[inline(never)]
+    fn otherwise(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, answer: i32, wrong: Wrong) {
+        let is_capable = packet.ecn != Ecn::NotEct;
+        let is_known = matches!(answer, answer::ACCEPT | answer::DROP) || (answer == answer::MARK && is_capable);
+        if !is_known || wrong != Wrong::Nothing {
+            self.note(Call::Enqueue, answer, wrong);
+        }
+        match answer {
+            answer::DROP => cx.drop(packet, Reason::Early),
+            answer::MARK if is_capable => {
+                let mut marked = packet;
+                let _ = cx.mark(&mut marked);
+                queue.push(marked);
+            }
+            _ => queue.push(packet),
+        }
     }
 }
 
 impl Aqm for Plugged {
     #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        if self.updates.as_ref().is_some_and(|updates| updates.is_due(now)) {
+        if self.updates.is_due(now) {
             self.catch_up(now, rate, queue);
         }
     }
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
-        if let Some(updates) = &mut self.updates {
-            updates.start(cx.now);
+        if self.has_updates {
+            self.updates.start(cx.now);
         }
         if self.params.limit.is_full(queue, packet.bytes) {
             return cx.drop(packet, Reason::Overflow);
         }
-        let Some(definition) = self.definition() else { return queue.push(packet) };
+        let Some(function) = self.enqueue else { return queue.push(packet) };
         let mut asked = shown(cx.now, cx.rate, Some(&mut *cx.random), queue);
-        let answer = self.ask(definition.enqueue, &packet, &mut asked);
+        let answer = self.ask(function, &packet, &mut asked);
         let wrong = asked.wrong;
-        match answer {
-            answer::ACCEPT => queue.push(packet),
-            answer::DROP => cx.drop(packet, Reason::Early),
-            answer::MARK if packet.ecn != Ecn::NotEct => {
-                let mut marked = packet;
-                let _ = cx.mark(&mut marked);
-                queue.push(marked);
-            }
-            _ => {
-                self.note(Call::Enqueue, answer, wrong);
-                return queue.push(packet);
-            }
-        }
-        if wrong.is_some() {
-            self.note(Call::Enqueue, answer, wrong);
+        if answer == answer::ACCEPT && wrong == Wrong::Nothing {
+            queue.push(packet);
+        } else {
+            self.otherwise(cx, queue, packet, answer, wrong);
         }
     }
 
@@ -244,7 +256,7 @@ impl Aqm for Plugged {
             let mut asked = shown(cx.now, cx.rate, Some(&mut *cx.random), queue);
             let answer = self.ask(function, head, &mut asked);
             let (wrong, ecn) = (asked.wrong, head.ecn);
-            if wrong.is_some() {
+            if wrong != Wrong::Nothing {
                 self.note(Call::Dequeue, answer, wrong);
             }
             match answer {
@@ -256,8 +268,8 @@ impl Aqm for Plugged {
                 }
                 answer::DROP => cx.drop(queue.pop()?, Reason::Early),
                 _ => {
-                    if wrong.is_none() {
-                        self.note(Call::Dequeue, answer, None);
+                    if wrong == Wrong::Nothing {
+                        self.note(Call::Dequeue, answer, wrong);
                     }
                     return queue.pop();
                 }
@@ -268,7 +280,7 @@ impl Aqm for Plugged {
 
     #[inline(always)]
     fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
-        self.sends_all && !self.updates.as_ref().is_some_and(|updates| updates.is_due(now))
+        self.sends_all && !self.updates.is_due(now)
     }
 
     fn internals(&self, visit: &mut sojourn_aqm::Internal<'_>) {
@@ -307,10 +319,7 @@ impl Algorithm for Plugged {
 
     fn set_params(&mut self, params: &Params) {
         self.params = params.clone();
-        self.updates = match (self.updates.take(), params.definition.and_then(|one| one.period)) {
-            (Some(updates), Some(index)) => params.time(index).map(|period| updates.every(period)),
-            _ => Self::ticks(params),
-        };
+        self.updates = self.updates.clone().every(Self::period(params));
         self.configure(Call::SetParams);
     }
 
@@ -318,7 +327,9 @@ impl Algorithm for Plugged {
         let definition = params.definition;
         let mut new = Self {
             state: State::new(definition.map_or(0, |definition| definition.state_bytes)),
-            updates: Self::ticks(params),
+            updates: Ticks::new(Self::period(params)),
+            enqueue: definition.map(|definition| definition.enqueue),
+            has_updates: definition.is_some_and(|definition| definition.update.is_some()),
             sends_all: definition.is_none_or(|definition| definition.dequeue.is_none()),
             wrong: 0,
             first: None,

@@ -22,12 +22,23 @@ pub fn host_functions() -> [(&'static str, usize); 6] {
     ]
 }
 
-/// What went wrong in a call besides its answer.
+/// What went wrong in a call besides its answer. As wide as its neighbour, so that both are cleared in one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Wrong {
+    Nothing = 0,
     NoRandom,
     NotANumber,
     TooManyLooks,
+}
+
+impl Wrong {
+    /// Keeps the first.
+    fn note(&mut self, what: Self) {
+        if *self == Self::Nothing {
+            *self = what;
+        }
+    }
 }
 
 /// A [`Queue`] with what the host needs for the algorithm's questions behind it.
@@ -37,7 +48,7 @@ pub struct Asked<'a> {
     pub random: Option<&'a mut dyn Random>,
     pub queue: &'a sojourn_aqm::Queue,
     pub looks: u32,
-    pub wrong: Option<Wrong>,
+    pub wrong: Wrong,
 }
 
 /// The whole of what an algorithm was given a part of.
@@ -55,7 +66,7 @@ extern "C" fn uniform(queue: *mut Queue) -> f64 {
     match &mut asked.random {
         Some(random) => random.uniform(),
         None => {
-            asked.wrong.get_or_insert(Wrong::NoRandom);
+            asked.wrong.note(Wrong::NoRandom);
             0.5
         }
     }
@@ -65,17 +76,23 @@ extern "C" fn chance(queue: *mut Queue, p: f64) -> i32 {
     // SAFETY: as in `uniform`.
     let asked = unsafe { whole(queue) };
     if p.is_nan() {
-        asked.wrong.get_or_insert(Wrong::NotANumber);
+        asked.wrong.note(Wrong::NotANumber);
         return 0;
     }
-    i32::from(p >= 1.0 || (p > 0.0 && uniform(queue) < p))
+    if p <= 0.0 || p >= 1.0 {
+        return i32::from(p >= 1.0);
+    }
+    match &mut asked.random {
+        Some(random) => i32::from(random.is_below(p)),
+        None => i32::from(uniform(queue) < p),
+    }
 }
 
 extern "C" fn waiting(queue: *mut Queue, index: u64) -> *const Packet {
     // SAFETY: as in `uniform`.
     let asked = unsafe { whole(queue) };
     if asked.looks >= LOOKS {
-        asked.wrong.get_or_insert(Wrong::TooManyLooks);
+        asked.wrong.note(Wrong::TooManyLooks);
         return std::ptr::null();
     }
     asked.looks += 1;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -159,14 +160,11 @@ def _check_type(program: Program, name: str, function: Any) -> None:
 
 def _said(program: Program, error: Exception) -> str:
     """Return what Numba said in a line, with the place in the user's file."""
-    text = str(error)
-    places = [line for line in text.splitlines() if line.startswith('File "')]
-    own = [line for line in places if program.file in line or program.file.rsplit("/", 1)[-1] in line]
-    number = own[-1].rpartition("line ")[2].rstrip(": ") if own else ""
-    lines = [line.strip() for line in text.splitlines()]
-    skipped = ("Failed in", "During", "File", "", "[1", "Enable", "This error", "-", "^")
-    told = [line for line in lines if line and not any(line.startswith(one) for one in skipped if one)]
-    where = f"{program.file}, line {number}" if number else program.file
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = re.findall(rf"{re.escape(program.file)}\W+(?:line )?(\d+)", text)
+    where = f"{program.file}, line {lines[-1]}" if lines else program.file
+    skipped = ("Failed in", "During", "File", "[1", "Enable", "This error", "-", "^", "There are", "overload")
+    told = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(skipped)]
     return f"{where}: the types do not fit: {' '.join(told[:2])}"
 
 

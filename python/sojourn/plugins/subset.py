@@ -9,6 +9,7 @@ that one that does not end is an exception, too.
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import math
 import textwrap
@@ -18,7 +19,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from sojourn.core import SojournError
-from sojourn.plugins.algorithm import Algorithm
+from sojourn.plugins.algorithm import Algorithm, members
 
 __all__ = ["LINE", "STEPS", "Program", "prepare"]
 
@@ -113,6 +114,7 @@ class Program:
 class _Reader:
     file: str
     methods: dict[str, ast.FunctionDef]
+    fields: frozenset[str]
     names: dict[str, Any] = field(default_factory=dict)
     helpers: dict[str, ast.FunctionDef] = field(default_factory=dict)
     constants: dict[str, object] = field(default_factory=dict)
@@ -137,7 +139,8 @@ def prepare(cls: type[Algorithm], *, debug: bool) -> Program:
     methods: dict[str, ast.FunctionDef] = {}
     for body in bodies:
         methods |= {node.name: node for node in body.body if isinstance(node, ast.FunctionDef)}
-    reader = _Reader(file, methods)
+    parameters, fields = members(cls)
+    reader = _Reader(file, methods, frozenset([*(one.field for one in parameters), *(one.name for one in fields)]))
     for name, count in _TAKES.items():
         if name in methods and len(methods[name].args.args) != count:
             names = ("self", "packet", "queue") if count == 3 else ("self", "queue")[:count]
@@ -215,7 +218,8 @@ class _Rewrite(ast.NodeTransformer):
 
     def __init__(self, reader: _Reader, node: ast.FunctionDef, *, debug: bool) -> None:
         self._reader, self._debug = reader, debug
-        self._node = node
+        # The source of the class is written from the nodes as they are.
+        self._node = node = copy.deepcopy(node)
         self._locals = {argument.arg for argument in node.args.args}
         for one in ast.walk(node):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
@@ -373,6 +377,8 @@ class _Rewrite(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
         owner = node.value
         if isinstance(owner, ast.Name) and owner.id == self._self and self._self:
+            if node.attr not in self._reader.fields:
+                self._reader.refuse(node, f"the class declares no field {node.attr}, as in {node.attr}: float = 0.0")
             return ast.copy_location(ast.Attribute(self._named(owner, "self_"), node.attr, node.ctx), node)
         if isinstance(owner, ast.Name) and owner.id not in self._locals:
             value = self._reader.names.get(owner.id)
