@@ -63,7 +63,7 @@ class Scheme:
         text = " ".join(self.text.split())
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "label", self.label or unversioned(text) or "as written")
-        object.__setattr__(self, "canonical", core.parse_aqm(text) if text else "")
+        object.__setattr__(self, "canonical", _canonical(text))
 
     @property
     def algorithm(self) -> str:
@@ -165,6 +165,16 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
         if labels.count(label) > 1:
             raise SojournError(f"the scheme `{label}` is named twice: a comparison needs different schemes")
     return made
+
+
+def _canonical(text: str) -> str:
+    """Return a canonical text. One of results that an algorithm of a user gave, which is not loaded, stays as it is."""
+    try:
+        return core.parse_aqm(text) if text else ""
+    except SojournError:
+        if re.match(r"(?:fq:)?\w+@[0-9a-f]{12}(?: |$)", text) and not _is_algorithm(unversioned(text.split()[0])):
+            return text
+        raise
 
 
 def _as_scheme(scheme: SchemeLike) -> Scheme:

@@ -67,7 +67,7 @@ fn last(at: &Path, log: &str) -> Option<Value> {
     text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
 }
 
-fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
