@@ -35,8 +35,9 @@ SECTIONS: Final = {
     "Guides": (
         "guides",
         [
-            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive", "learning"),
-            *("traces", "place", "real-programs", "gateway", "add-your-own"),
+            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive"),
+            *("learning", "traces", "place", "real-programs", "gateway", "your-own-algorithm"),
+            *("add-your-own"),
         ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),

@@ -25,7 +25,7 @@ fn seed() {
     }
     for (n, entry) in registry::ALL.iter().enumerate() {
         add(entry.name);
-        for param in (entry.params)() {
+        for param in entry.params() {
             add(param.name);
             if param.kind == "choice" {
                 param.allowed.split(", ").for_each(&mut add);
@@ -92,7 +92,7 @@ fn configuration(old: &str, draw: &mut Draw) -> String {
             words.extend(["preset".to_owned(), (*draw.of(entry.presets)).to_owned()]);
         }
     }
-    let params = (entry.params)();
+    let params = entry.params();
     let param = match draw.below(3) {
         // The one that fills the queue.
         0 => params.iter().find(|param| param.name == "limit"),

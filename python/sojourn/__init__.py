@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sojourn.core import SojournError, version
     from sojourn.lines import access, rrul
     from sojourn.network import Network, bundled_scenarios, load
+    from sojourn.plugins.algorithm import ACCEPT, DROP, MARK, SEND, Algorithm, PacketView, QueueView, parameter
     from sojourn.recorded import source
     from sojourn.results import Results
     from sojourn.runner import compare, run
@@ -73,14 +74,21 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "ACCEPT",
     "DEFAULT_SCHEMES",
+    "DROP",
+    "MARK",
+    "SEND",
+    "Algorithm",
     "ApplicationSummary",
     "DecisionLogs",
     "Emulation",
     "Estimate",
     "Network",
     "PacketTraces",
+    "PacketView",
     "Quantity",
+    "QueueView",
     "Requirements",
     "Responsiveness",
     "ResponsivenessTest",
@@ -116,6 +124,7 @@ __all__ = [
     "ns",
     "on_off",
     "packets",
+    "parameter",
     "pareto",
     "poisson",
     "quality_of_outcome",
@@ -145,6 +154,16 @@ _HOME = {
     "sojourn.core": ("SojournError", "version"),
     "sojourn.lines": ("access", "rrul"),
     "sojourn.network": ("Network", "bundled_scenarios", "load"),
+    "sojourn.plugins.algorithm": (
+        "ACCEPT",
+        "DROP",
+        "MARK",
+        "SEND",
+        "Algorithm",
+        "PacketView",
+        "QueueView",
+        "parameter",
+    ),
     "sojourn.recorded": ("source",),
     "sojourn.working_conditions": ("Responsiveness", "ResponsivenessTest", "responsiveness"),
     "sojourn.results": ("Results",),

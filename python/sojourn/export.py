@@ -114,7 +114,7 @@ def document(results: Results, *, series: bool) -> Document:
         "schemes": [
             {
                 "scheme": scheme.label,
-                "text": scheme.text,
+                "text": scheme.exact,
                 "parameters": {p.name: p.value for p in scheme.parameters()},
             }
             for scheme in results.schemes

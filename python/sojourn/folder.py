@@ -126,7 +126,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     schemes = [
         {
             "label": scheme.label,
-            "text": scheme.text,
+            "text": scheme.exact,
             "canonical": scheme.canonical,
             "parameters": {p.name: p.value for p in scheme.parameters()},
         }

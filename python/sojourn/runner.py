@@ -199,7 +199,7 @@ def _execute(
     written: traces.Writing | None = None,
 ) -> Results:
     first_seed, threads = _checked(scenario, replicates, seed, jobs)
-    texts: list[str | None] = [None] if schemes is None else [scheme.text for scheme in schemes]
+    texts: list[str | None] = [None] if schemes is None else [scheme.exact for scheme in schemes]
     tasks = [
         {
             "scheme": text,

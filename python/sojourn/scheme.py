@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sojourn import core, suggest
 from sojourn.core import SojournError
@@ -62,13 +62,18 @@ class Scheme:
     def __post_init__(self) -> None:
         text = " ".join(self.text.split())
         object.__setattr__(self, "text", text)
-        object.__setattr__(self, "label", self.label or text or "as written")
-        object.__setattr__(self, "canonical", core.parse_aqm(text) if text else "")
+        object.__setattr__(self, "label", self.label or unversioned(text) or "as written")
+        object.__setattr__(self, "canonical", _canonical(text))
 
     @property
     def algorithm(self) -> str:
         """The algorithm's name in configuration: ``fq_codel``."""
-        return self.canonical.partition(" ")[0]
+        return unversioned(self.canonical.partition(" ")[0])
+
+    @property
+    def exact(self) -> str:
+        """The text, with the version of an algorithm that a user added."""
+        return self.canonical if "@" in self.canonical else self.text
 
     @property
     def title(self) -> str:
@@ -89,7 +94,15 @@ class Scheme:
         return self.text
 
 
-SchemeLike: TypeAlias = Scheme | str
+class HasScheme(Protocol):
+    """What stands for a scheme: an instance of :class:`sojourn.Algorithm`."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme."""
+
+
+SchemeLike: TypeAlias = Scheme | str | HasScheme
 Schemes: TypeAlias = Sequence[SchemeLike] | Mapping[str, SchemeLike]
 
 
@@ -144,10 +157,9 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     if isinstance(schemes, str | Scheme):
         raise TypeError("schemes must be a list of schemes, or a mapping of labels to schemes")
     if isinstance(schemes, Mapping):
-        pairs = [(label, str(scheme)) for label, scheme in schemes.items()]
+        made = tuple(replace(_as_scheme(scheme), label=label) for label, scheme in schemes.items())
     else:
-        pairs = [(scheme.label, scheme.text) if isinstance(scheme, Scheme) else ("", scheme) for scheme in schemes]
-    made = tuple(Scheme(text, label) for label, text in pairs)
+        made = tuple(_as_scheme(scheme) for scheme in schemes)
     if not made:
         raise SojournError("no schemes to compare: name at least one")
     labels = [scheme.label for scheme in made]
@@ -155,6 +167,33 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
         if labels.count(label) > 1:
             raise SojournError(f"the scheme `{label}` is named twice: a comparison needs different schemes")
     return made
+
+
+def _canonical(text: str) -> str:
+    """Return a canonical text. One of results that an algorithm of a user gave, which is not loaded, stays as it is."""
+    try:
+        return core.parse_aqm(text) if text else ""
+    except SojournError:
+        if re.match(r"(?:fq:)?\w+@[0-9a-f]{12}(?: |$)", text) and not _is_algorithm(unversioned(text.split()[0])):
+            return text
+        raise
+
+
+def _as_scheme(scheme: SchemeLike) -> Scheme:
+    if isinstance(scheme, Scheme):
+        return scheme
+    return Scheme(scheme) if isinstance(scheme, str) else scheme.scheme
+
+
+def unversioned(text: str) -> str:
+    """Return a text without the version of an algorithm that a user added.
+
+    Examples
+    --------
+    >>> unversioned("fq:my_pie@5f1d83a90c42 target 10ms")
+    'fq:my_pie target 10ms'
+    """
+    return re.sub(r"^((?:fq:)?\w+)@\w+", r"\1", text)
 
 
 def labelled(text: str) -> Scheme:
@@ -188,7 +227,7 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
     for name in parameters:
         if name not in known and name != "preset":
             raise SojournError(f"{scheme.algorithm}: {suggest.unknown('parameter', name, sorted(known))}")
-    words = [scheme.algorithm]
+    words = [scheme.canonical.partition(" ")[0]]
     kept = {name: value for name, value in _given(scheme.text).items() if name not in parameters}
     for name, value in {**kept, **parameters}.items():
         # 1 is a number, though it equals True.
@@ -261,7 +300,7 @@ def _is_algorithm(name: str) -> bool:
 
 def _given(text: str) -> dict[str, str]:
     """Split a canonical text into its parameters and their values; a flag has the value ``on`` or ``off``."""
-    name, *words = text.split() or [""]
+    name, *words = unversioned(text).split() or [""]
     known = {str(p["name"]) for p in _entry(name).get("parameters", ())} | {"preset"}
     values: dict[str, list[str]] = {}
     flags = {f"no{p['name']}": str(p["name"]) for p in _entry(name).get("parameters", ()) if p["kind"] == "flag"}

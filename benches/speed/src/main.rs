@@ -4,6 +4,7 @@
 //!
 //! `speed --flows 100 --rate-mbit-s 100 --seconds 300 [--access-mbit-s 1000] [--queue "pfifo limit 250p"]
 //! [--congestion-control newreno] [--report]`
+//! `speed --plugin libmy_pie.so --queue my_pie`: a queue under an algorithm in a shared library.
 //! `speed --scenario FILE --seconds 300`: another network than the dumbbell.
 
 use sojourn_sim::{scenario, Options, Simulation};
@@ -48,6 +49,9 @@ fn arguments() -> Result<Arguments, String> {
             "--queue" => read.queue = value,
             "--congestion-control" => read.congestion_control = value,
             "--scenario" => read.scenario = Some(value),
+            "--plugin" => {
+                sojourn_plugin::add_library(std::path::Path::new(&value), "bench")?;
+            }
             _ => return Err(format!("unknown option {word}")),
         }
     }

@@ -50,7 +50,7 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 impl Config {
-    /// The algorithm's name.
+    /// The algorithm's name; that of an added one ends in its version, see [`registry::add`](crate::registry::add).
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -131,10 +131,10 @@ impl Config {
 
     /// `from_tc`: everything is a line of tc's.
     fn configure(entry: &Entry, pairs: &[(String, String)], from_tc: bool) -> Result<Self, ConfigError> {
-        let name = entry.name;
+        let (name, short) = (entry.name, entry.short_name());
         let (pairs, former) = with_present_presets(entry, pairs);
-        let scheme = tc::translate(name, &pairs, from_tc).and_then(|pairs| (entry.configure)(name, &pairs));
-        scheme.map(|scheme| Self { name, scheme, former }).map_err(|why| ConfigError(format!("{name}: {why}")))
+        let scheme = tc::translate(name, &pairs, from_tc).and_then(|pairs| entry.configure(&pairs));
+        scheme.map(|scheme| Self { name, scheme, former }).map_err(|why| ConfigError(format!("{short}: {why}")))
     }
 }
 

@@ -1,5 +1,6 @@
 use crate::{Cx, Packet, Parameters, Queue};
 use alloc::boxed::Box;
+use alloc::string::String;
 use core::any::Any;
 use core::fmt::Debug;
 use sojourn_units::{BitRate, Instant};
@@ -66,6 +67,11 @@ pub trait Discipline: Any + Send {
     /// Brings periodic updates up to `now` and shows every named internal.
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>);
 
+    /// What the algorithm did that no algorithm may: an answer of a plug-in that is none. What a run reports after it is of no use.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     /// A copy, queued packets included (checkpoints).
     fn clone_box(&self) -> Box<dyn Discipline>;
 }
@@ -105,6 +111,11 @@ pub trait Aqm {
 
     /// Shows every named internal.
     fn internals(&self, _visit: &mut Internal<'_>) {}
+
+    /// See [`Discipline::fault`].
+    fn fault(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Where an algorithm drops.
@@ -170,7 +181,7 @@ pub trait Algorithm: Aqm + Clone + Send + 'static {
     ///
     /// # Errors
     /// What is wrong and what is allowed, naming the parameters.
-    fn check(_params: &Self::Params) -> Result<(), alloc::string::String> {
+    fn check(_params: &Self::Params) -> Result<(), String> {
         Ok(())
     }
 
@@ -235,7 +246,7 @@ pub trait Standalone: Discipline + Clone + 'static {
     ///
     /// # Errors
     /// What is wrong and what is allowed, naming the parameters.
-    fn check(_params: &Self::Params) -> Result<(), alloc::string::String> {
+    fn check(_params: &Self::Params) -> Result<(), String> {
         Ok(())
     }
 
@@ -342,6 +353,10 @@ impl<A: Algorithm> Discipline for Fifo<A> {
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) {
         self.aqm.advance(now, rate, &self.queue);
         self.aqm.internals(visit);
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.aqm.fault()
     }
 
     fn clone_box(&self) -> Box<dyn Discipline> {

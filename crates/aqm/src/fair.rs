@@ -350,6 +350,10 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         seen.internals(visit);
     }
 
+    fn fault(&self) -> Option<String> {
+        self.flows.iter().find_map(|flow| flow.aqm.fault())
+    }
+
     fn clone_box(&self) -> Box<dyn Discipline> {
         Box::new(self.clone())
     }

@@ -85,6 +85,7 @@ pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};
 pub use replace::replace;
 pub use server::{Opened, Server, Session};
+pub use ticks::Ticks;
 
 /// The examples of the README run as tests.
 #[cfg(doctest)]

@@ -1,5 +1,8 @@
 //! Every algorithm by its tc-style name: one line each, from which command-line name, Python class,
 //! documentation table, contract tests, fuzz target and bench follow.
+//!
+//! A program adds its own with [`add`]. From then on texts and tables name it as they name the built-in ones:
+//! `my_codel target 10ms`, and `fq:my_codel` with an instance in each queue of [`FairQueue`].
 
 use crate::discipline::{About, Algorithm, Discipline, Fifo, Order, Standalone};
 use crate::fair::{self, FairQueue};
@@ -12,6 +15,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
+use core::marker::PhantomData;
+use once_cell::race::OnceBox;
 
 macro_rules! registry {
     ($( $name:literal => $type:ty ),+ $(,)?) => {
@@ -24,8 +29,7 @@ macro_rules! registry {
             words: <$type as Registered>::WORDS,
             presets: <$type as Registered>::PRESETS,
             fixed: <$type as Registered>::FIXED,
-            params: <$type as Registered>::params,
-            configure: <$type as Registered>::configure,
+            maker: &Of::<$type>(PhantomData),
         } ),+ ];
     };
 }
@@ -68,12 +72,30 @@ registry! {
     "dualpi2" => crate::dualpi2::DualPi2,
 }
 
-type Configure = fn(&'static str, &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
+/// What makes schemes of an entry.
+pub(crate) trait Maker: Sync {
+    /// The parameters with their defaults.
+    fn params(&self) -> Vec<Param>;
+    /// A scheme of the entry `name` from pairs of keys and values.
+    fn configure(&self, name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
+}
+
+/// The maker of a type of the registry.
+struct Of<D>(PhantomData<fn() -> D>);
+
+impl<D: Registered> Maker for Of<D> {
+    fn params(&self) -> Vec<Param> {
+        D::params()
+    }
+    fn configure(&self, name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        D::configure(name, pairs)
+    }
+}
 
 /// One registered algorithm.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// The tc-style name: `fq_codel`.
+    /// The tc-style name: `fq_codel`. That of an added algorithm ends in `@` and its version: `my_pie@5f1d83a90c42`.
     pub name: &'static str,
     /// What the tables say.
     pub about: About,
@@ -87,12 +109,26 @@ pub struct Entry {
     pub presets: &'static [&'static str],
     /// Parameters that cannot change while packets wait.
     pub fixed: &'static [&'static str],
-    /// The parameters with their defaults.
-    pub params: fn() -> Vec<Param>,
-    pub(crate) configure: Configure,
+    maker: &'static dyn Maker,
 }
 
 impl Entry {
+    /// The parameters with their defaults.
+    #[must_use]
+    pub fn params(&self) -> Vec<Param> {
+        self.maker.params()
+    }
+
+    /// The name without a version: `my_pie`.
+    #[must_use]
+    pub fn short_name(&self) -> &'static str {
+        short(self.name)
+    }
+
+    pub(crate) fn configure(&self, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        self.maker.configure(self.name, pairs)
+    }
+
     /// The name in prose: `FQ-CoDel`.
     #[must_use]
     pub fn title(&self) -> String {
@@ -124,10 +160,133 @@ impl Entry {
     }
 }
 
-/// The entry called `name`.
+/// The entry called `name`; without a version it is the one that was added last.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+    let is = |entry: &&Entry| entry.name == name || entry.short_name() == name;
+    ALL.iter().find(|entry| entry.name == name).or_else(|| added().filter(is).last())
+}
+
+/// A name without its version.
+fn short(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(name, _)| name)
+}
+
+/// Names without versions, each once.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+    for entry in added() {
+        if !names.contains(&entry.short_name()) {
+            names.push(entry.short_name());
+        }
+    }
+    names
+}
+
+/// A list that only grows, so that an entry of it can be looked at while another thread adds one.
+struct Node {
+    entry: Entry,
+    next: OnceBox<Node>,
+}
+
+static ADDED: OnceBox<Node> = OnceBox::new();
+
+/// The algorithms that were added, in that order.
+pub fn added() -> impl Iterator<Item = &'static Entry> {
+    core::iter::successors(ADDED.get(), |node| node.next.get()).map(|node| &node.entry)
+}
+
+/// The most algorithms that a process may add, so that a program that adds without end is told so.
+const MOST_ADDED: usize = 4096;
+
+/// Adds an algorithm for the rest of the process, twice: as `name@version`, and as `fq:name@version`, which has an instance
+/// in each queue of [`FairQueue`]. Does nothing where both are there. What differs in its decisions needs another version.
+///
+/// ```
+/// use sojourn_aqm::{codel, registry, Algorithm, Config};
+/// registry::add::<codel::Codel>("my_codel", "1", codel::Codel::ABOUT, codel::Params::default())?;
+/// let config: Config = "my_codel target 10ms".parse()?;
+/// assert_eq!(config.text(), "my_codel@1 target 10ms");
+/// assert!("fq:my_codel quantum 300".parse::<Config>().is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A name or version that a text cannot hold, or that a built-in algorithm has.
+pub fn add<A: Algorithm>(name: &str, version: &str, about: About, defaults: A::Params) -> Result<(), String> {
+    let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !is_word(name) {
+        return Err(format!("\"{name}\" cannot name an algorithm; allowed: lower-case letters, digits and _, a letter first"));
+    }
+    if version.is_empty() || !is_word(version) {
+        return Err(format!("\"{version}\" cannot be a version; allowed: lower-case letters, digits and _"));
+    }
+    if ALL.iter().any(|entry| entry.name == name) {
+        return Err(format!("there is a built-in algorithm \"{name}\"; allowed: another name"));
+    }
+    let full = format!("{name}@{version}");
+    // The newest is what a name without a version means, so one that is there already moves to the end.
+    if find(name).is_some_and(|entry| entry.name == full) {
+        return Ok(());
+    }
+    let entry = |name: String, fair: bool, maker: &'static dyn Maker| Entry {
+        name: Box::leak(name.into_boxed_str()),
+        about: About { per_flow_state: about.per_flow_state || fair, ..about },
+        fair,
+        order: if fair { Order::Flow } else { Order::Arrival },
+        words: &[],
+        presets: A::PRESETS,
+        fixed: A::FIXED,
+        maker,
+    };
+    if added().count() + 2 > MOST_ADDED {
+        return Err(format!("{} algorithms were added; allowed: {MOST_ADDED} in a process", added().count()));
+    }
+    // An algorithm is added for the rest of the process, and entries refer to what lives as long.
+    let one: &'static Added<A> = Box::leak(Box::new(Added(defaults.clone())));
+    let fair: &'static AddedFair<A> = Box::leak(Box::new(AddedFair(defaults)));
+    append(entry(full.clone(), false, one));
+    append(entry(format!("fq:{full}"), true, fair));
+    Ok(())
+}
+
+fn append(entry: Entry) {
+    let mut node = Box::new(Node { entry, next: OnceBox::new() });
+    let mut end = &ADDED;
+    // Bound: the list, which other threads make longer by what they add.
+    loop {
+        match end.set(node) {
+            Ok(()) => return,
+            Err(refused) => node = refused,
+        }
+        match end.get() {
+            Some(last) => end = &last.next,
+            None => return,
+        }
+    }
+}
+
+struct Added<A: Algorithm>(A::Params);
+
+impl<A: Algorithm> Maker for Added<A> {
+    fn params(&self) -> Vec<Param> {
+        self.0.list()
+    }
+    fn configure(&self, name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        single::<A>(name, pairs, &self.0)
+    }
+}
+
+struct AddedFair<A: Algorithm>(A::Params);
+
+impl<A: Algorithm> Maker for AddedFair<A> {
+    fn params(&self) -> Vec<Param> {
+        FairScheme::<A>::list(&fair::Params::default(), &self.0)
+    }
+    fn configure(&self, name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
+        many::<A>(name, pairs, &self.0)
+    }
 }
 
 pub(crate) trait Scheme: Send + Sync {
@@ -138,8 +297,14 @@ pub(crate) trait Scheme: Send + Sync {
     fn typed(&self) -> &dyn Any;
 }
 
-pub(crate) fn unknown_algorithm(name: &str) -> String {
-    let names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+/// The message for a name that is none.
+#[must_use]
+pub fn unknown_algorithm(name: &str) -> String {
+    let names = names();
+    if let Some(known) = name.split_once('@').and_then(|(short, _)| find(short)) {
+        let other = known.name;
+        return format!("\"{name}\" is not loaded, but \"{other}\" is: the same algorithm from another source, library, or compiler");
+    }
     format!("unknown algorithm \"{name}\"{}; allowed: {}", did_you_mean(name, &names), names.join(", "))
 }
 
@@ -217,11 +382,24 @@ fn print(name: &str, lists: &[(Vec<Param>, Vec<Param>)]) -> String {
 struct FifoScheme<A: Algorithm> {
     name: &'static str,
     params: A::Params,
+    defaults: A::Params,
+}
+
+/// A scheme of `A` over one queue.
+fn single<A: Algorithm>(
+    name: &'static str,
+    pairs: &[(String, String)],
+    defaults: &A::Params,
+) -> Result<Arc<dyn Scheme>, String> {
+    let mut params = base::<A>(pairs, defaults.clone())?;
+    set_all(&mut params, pairs, A::PRESETS)?;
+    A::check(&params)?;
+    Ok(Arc::new(FifoScheme::<A> { name, params, defaults: defaults.clone() }))
 }
 
 impl<A: Algorithm> Scheme for FifoScheme<A> {
     fn text(&self) -> String {
-        print(self.name, &[(self.params.list(), A::Params::default().list())])
+        print(self.name, &[(self.params.list(), self.defaults.list())])
     }
     fn params(&self) -> Vec<Param> {
         self.params.list()
@@ -245,10 +423,7 @@ impl<A: Algorithm> Registered for Fifo<A> {
     }
 
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
-        let mut params = base::<A>(pairs, A::Params::default())?;
-        set_all(&mut params, pairs, A::PRESETS)?;
-        A::check(&params)?;
-        Ok(Arc::new(FifoScheme::<A> { name, params }))
+        single::<A>(name, pairs, &A::Params::default())
     }
 }
 
@@ -297,6 +472,32 @@ impl<D: Standalone> Registered for D {
 struct FairScheme<A: Algorithm> {
     name: &'static str,
     params: (fair::Params, A::Params),
+    defaults: A::Params,
+}
+
+/// A scheme of `A` in every queue of a fair queue.
+fn many<A: Algorithm>(
+    name: &'static str,
+    pairs: &[(String, String)],
+    defaults: &A::Params,
+) -> Result<Arc<dyn Scheme>, String> {
+    let mut fair = fair::Params::default();
+    let mut params = base::<A>(pairs, defaults.clone())?;
+    for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
+        let hidden = fair::Params::HIDES.contains(&key.as_str());
+        let result = fair.set(key, value).or_else(|| if hidden { None } else { params.set(key, value) });
+        match result {
+            Some(result) => result.map_err(|why| format!("{key}: {why}"))?,
+            None => {
+                let known = FairScheme::<A>::list(&fair, &params);
+                return Err(unknown_parameter(key, &known, A::PRESETS));
+            }
+        }
+    }
+    fair.check()?;
+    let params = fair.unlimited(params);
+    A::check(&params)?;
+    Ok(Arc::new(FairScheme::<A> { name, params: (fair, params), defaults: defaults.clone() }))
 }
 
 impl<A: Algorithm> FairScheme<A> {
@@ -311,7 +512,7 @@ impl<A: Algorithm> FairScheme<A> {
 
 impl<A: Algorithm> Scheme for FairScheme<A> {
     fn text(&self) -> String {
-        let default = Self::list(&fair::Params::default(), &A::fair_defaults());
+        let default = Self::list(&fair::Params::default(), &self.defaults);
         print(self.name, &[(self.params(), default)])
     }
     fn params(&self) -> Vec<Param> {
@@ -338,22 +539,6 @@ impl<A: Algorithm> Registered for FairQueue<A> {
     }
 
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
-        let mut fair = fair::Params::default();
-        let mut params = base::<A>(pairs, A::fair_defaults())?;
-        for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
-            let hidden = fair::Params::HIDES.contains(&key.as_str());
-            let result = fair.set(key, value).or_else(|| if hidden { None } else { params.set(key, value) });
-            match result {
-                Some(result) => result.map_err(|why| format!("{key}: {why}"))?,
-                None => {
-                    let known = FairScheme::<A>::list(&fair, &params);
-                    return Err(unknown_parameter(key, &known, A::PRESETS));
-                }
-            }
-        }
-        fair.check()?;
-        let params = fair.unlimited(params);
-        A::check(&params)?;
-        Ok(Arc::new(FairScheme::<A> { name, params: (fair, params) }))
+        many::<A>(name, pairs, &A::fair_defaults())
     }
 }

@@ -1,6 +1,7 @@
 use crate::pfifo::Pfifo;
 use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random};
 use alloc::boxed::Box;
+use alloc::string::String;
 use core::any::Any;
 use sojourn_units::{BitRate, Bytes, Instant, Wire};
 
@@ -16,13 +17,15 @@ pub struct Server<R> {
     counters: Counters,
     /// Number of the next arrival.
     serial: u64,
+    /// That of a scheme that has been replaced.
+    fault: Option<String>,
 }
 
 impl<R: Random> Server<R> {
     /// An empty queue under `scheme`.
     #[must_use]
     pub fn new(scheme: &Config, wire: Wire, random: R) -> Self {
-        Self { discipline: scheme.build(), random, wire, counters: Counters::default(), serial: 0 }
+        Self { discipline: scheme.build(), random, wire, counters: Counters::default(), serial: 0, fault: None }
     }
 
     /// The discipline, and what it is told at `now`.
@@ -35,7 +38,7 @@ impl<R: Random> Server<R> {
     /// The discipline and what it is told, for several packets in a row.
     #[inline(always)]
     pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> (Opened<'a>, Cx<'a>) {
-        let Self { discipline, random, wire, counters, serial } = self;
+        let Self { discipline, random, wire, counters, serial, .. } = self;
         let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, told: false };
         let mut opened = Opened { tail_drop: None, other: None };
         if (&**discipline as &dyn Any).is::<Fifo<Pfifo>>() {
@@ -71,6 +74,7 @@ impl<R: Random> Server<R> {
 
     /// Another scheme takes over what waits; see [`replace`].
     pub fn switch(&mut self, now: Instant, observer: &mut dyn Observer, scheme: &Config) {
+        self.fault = self.fault();
         let (discipline, mut cx) = self.at(now, observer);
         replace(discipline, scheme.build(), &mut cx);
     }
@@ -112,6 +116,12 @@ impl<R: Random> Server<R> {
     #[inline]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The first [`Discipline::fault`] of the schemes that it had.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.fault.clone().or_else(|| self.discipline.fault())
     }
 
     /// Shows every named internal of the scheme, as of `now`.
@@ -169,6 +179,7 @@ impl<R: Clone> Clone for Server<R> {
             wire: self.wire,
             counters: self.counters,
             serial: self.serial,
+            fault: self.fault.clone(),
         }
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct Text {
 pub(crate) fn read(text: &str) -> Result<Text, String> {
     let Head { kind, from_tc, shown, words } = head::read(text);
     let entry = registry::find(kind).ok_or_else(|| registry::unknown_algorithm(kind))?;
-    let mut pairs = pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{kind}: {why}"))?;
+    let mut pairs = pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{}: {why}", entry.short_name()))?;
     if shown {
         dialect::unsaid(entry.name, &mut pairs);
     }
@@ -79,7 +79,7 @@ pub(crate) fn read(text: &str) -> Result<Text, String> {
 }
 
 fn pairs_of(entry: &Entry, words: &[&str]) -> Result<Vec<(String, String)>, String> {
-    let known = (entry.params)();
+    let known = entry.params();
     let mut words = words.iter().copied().peekable();
     let mut pairs = Vec::new();
     while let Some(word) = words.next() {

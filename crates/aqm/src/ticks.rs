@@ -6,7 +6,7 @@ use sojourn_units::{Instant, Span};
 /// equals a timer's. A nominal instant equal to an event comes before the event. Starting with the first
 /// arrival, and not with the first question, keeps a probe that looks at an unused queue from changing it.
 #[derive(Clone, Debug)]
-pub(crate) struct Ticks {
+pub struct Ticks {
     period: Span,
     /// The first nominal instant not yet taken; the end of time, which is none, before the start.
     next: Instant,
@@ -14,18 +14,20 @@ pub(crate) struct Ticks {
 
 impl Ticks {
     /// Not started; a period of zero counts as one nanosecond.
-    pub(crate) fn new(period: Span) -> Self {
+    #[must_use]
+    pub fn new(period: Span) -> Self {
         Self { period: period.max(Span::from_nanos(1)), next: Instant::NEVER }
     }
 
     /// Further apart or closer from the next one on.
-    pub(crate) fn every(self, period: Span) -> Self {
+    #[must_use]
+    pub fn every(self, period: Span) -> Self {
         Self { next: self.next, ..Self::new(period) }
     }
 
     /// A packet arrives at `now`: the first one starts the instants that follow it.
     #[inline]
-    pub(crate) fn start(&mut self, now: Instant) {
+    pub fn start(&mut self, now: Instant) {
         if self.next == Instant::NEVER {
             self.begin(now);
         }
@@ -39,13 +41,14 @@ impl Ticks {
 
     /// True when at least one instant is due up to and including `now`, before the end of time.
     #[inline]
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    #[must_use]
+    pub fn is_due(&self, now: Instant) -> bool {
         self.next <= now
     }
 
     /// The next nominal instant up to and including `now`, which is then taken.
     #[inline]
-    pub(crate) fn take(&mut self, now: Instant) -> Option<Instant> {
+    pub fn take(&mut self, now: Instant) -> Option<Instant> {
         let due = self.next;
         if due > now || due == Instant::NEVER {
             return None;
@@ -56,7 +59,8 @@ impl Ticks {
 
     /// How many are due up to and including `now`.
     #[inline]
-    pub(crate) fn due(&self, now: Instant) -> u64 {
+    #[must_use]
+    pub fn due(&self, now: Instant) -> u64 {
         if self.next > now || self.next == Instant::NEVER {
             return 0;
         }
@@ -65,13 +69,14 @@ impl Ticks {
 
     /// True when more than `n` are due up to and including `now`; told without a division.
     #[inline]
-    pub(crate) fn is_late(&self, now: Instant, n: u64) -> bool {
+    #[must_use]
+    pub fn is_late(&self, now: Instant, n: u64) -> bool {
         self.next <= now && now.since(self.next) >= self.period * n
     }
 
     /// Takes all that are due up to and including `now`, and says how many.
     #[inline]
-    pub(crate) fn take_all(&mut self, now: Instant) -> u64 {
+    pub fn take_all(&mut self, now: Instant) -> u64 {
         if self.next > now || self.next == Instant::NEVER {
             return 0;
         }
@@ -84,7 +89,7 @@ impl Ticks {
 
     /// Forgets the earliest of those due, so that at most `keep` are left.
     #[inline]
-    pub(crate) fn skip_to_last(&mut self, now: Instant, keep: u64) {
+    pub fn skip_to_last(&mut self, now: Instant, keep: u64) {
         // The first look is the shorter one.
         if keep > 0 && now.since(self.next) < self.period || !self.is_late(now, keep) {
             return;

@@ -149,7 +149,7 @@ fn main_texts() -> Vec<String> {
 fn every_algorithm_has_odd_parameters() {
     let mut missing = Vec::new();
     for entry in registry::ALL {
-        let own = (entry.params)().iter().any(|parameter| parameter.name != "limit");
+        let own = entry.params().iter().any(|parameter| parameter.name != "limit");
         let odd = ODD.iter().any(|text| text.split(' ').next() == Some(entry.name));
         missing.extend((own && !odd).then_some(entry.name));
     }
@@ -208,7 +208,7 @@ fn every_input_that_the_fuzzer_kept_keeps_the_contract() {
 fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
     let mut run = 0;
     for entry in registry::ALL {
-        for param in (entry.params)() {
+        for param in entry.params() {
             let mut accepted = 0;
             for change in candidates(&param) {
                 // A small buffer, so that every run overflows; and what sojourn derivatives need.
@@ -236,7 +236,7 @@ fn every_single_change_of_a_parameter_keeps_the_contract_or_is_refused() {
 fn canonical_text_reads_back_to_the_same_parameters() {
     let mut texts = main_texts();
     for entry in registry::ALL {
-        for param in (entry.params)() {
+        for param in entry.params() {
             texts.extend(candidates(&param).into_iter().map(|change| format!("{} {change}", entry.name)));
         }
     }
@@ -266,7 +266,7 @@ fn what_is_unknown_is_refused_with_what_is_allowed() {
         assert!(message.starts_with(&format!("{name}: unknown parameter \"nonsense\"; allowed: ")), "{message}");
         let message = refused(&format!("{name} preset nonsense"));
         assert!(message.contains("unknown preset \"nonsense\"") || entry.presets.is_empty(), "{message}");
-        for param in (entry.params)() {
+        for param in entry.params() {
             assert!(message.contains(param.name) || message.contains("unknown preset"), "{message}");
             if param.flag {
                 continue;
@@ -288,7 +288,7 @@ fn descriptions_are_complete_and_true() {
         for text in [about.title, about.summary, about.source, about.signals_on] {
             assert!(!text.trim().is_empty(), "{}", entry.name);
         }
-        let params = (entry.params)();
+        let params = entry.params();
         assert!(params.iter().all(|param| param.doc.len() > 10 && !param.allowed.is_empty()), "{}", entry.name);
         assert!(about.ecn || params.iter().all(|param| param.name != "ecn"), "{}: ecn", entry.name);
         assert_eq!(registry::ALL.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);

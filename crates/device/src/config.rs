@@ -45,6 +45,10 @@ fn read_config(text: &str, source: &Path, files: bool) -> Result<Config, Error> 
     };
     let root = tree::parse(text)
         .map_err(|e| Error::new(sojourn_document::Path::default(), e.why).at(place(Origin::Text(e.at))))?;
+    crate::plugins::load(&root).map_err(|e| {
+        let origin = root.find(e.key());
+        e.at(place(origin))
+    })?;
     let mut config: Config = read(&root).map_err(|e| {
         let (path, origin, what) = e.into_parts();
         Error::new(path, what).at(place(origin.unwrap_or(root.origin)))
@@ -132,6 +136,7 @@ impl Config {
         paths.extend(self.windows.store.0.as_mut());
         paths.extend(self.control.socket.0.as_mut());
         paths.push(&mut self.control.token_file);
+        paths.extend(self.plugins.as_mut().map(|table| &mut table.record));
         for path in paths {
             *path = folder.join(&*path);
         }

@@ -301,7 +301,8 @@ impl Control {
     /// The file is wrong, or asks for a change that needs a restart: then nothing is changed.
     pub async fn reload(&self) -> Result<Vec<String>, Refusal> {
         let mut force = self.force.lock().await;
-        let new = config::load(&self.file).map_err(|e| Refusal::Wrong(format!("{e}; nothing was changed")))?;
+        let mut new = config::load(&self.file).map_err(|e| Refusal::Wrong(format!("{e}; nothing was changed")))?;
+        crate::plugins::contain(&mut new);
         let refused =
             |what: String| Err(Refusal::Conflict(format!("{}: {what}; nothing was changed", self.file.display())));
         let fixed = needs_restart(&force.config, &new);
@@ -439,6 +440,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("[frames]", old.frames != new.frames),
         ("[windows]", old.windows != new.windows),
         ("[control]", old.control != new.control),
+        ("[plugins]", old.plugins != new.plugins),
         ("[run]", old.run != new.run),
     ]
     .into_iter()

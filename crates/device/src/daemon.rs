@@ -11,6 +11,7 @@ use crate::lines::Lines;
 use crate::offline::{self, Files};
 use crate::orders::{self, Commands, Orders};
 use crate::path::Path as Way;
+use crate::plugins;
 use crate::pool::Pool;
 use crate::port::{self, BackEnd, FaultConfig, Faults, Now, Open, Port, PortCounters, PortError, Tracer, XdpOptions};
 use crate::priority;
@@ -75,7 +76,7 @@ pub enum DaemonError {
 ///
 /// # Errors
 /// A port cannot be opened or stopped working, or privileges cannot be given up.
-pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
+pub fn run(mut config: Config, file: &Path) -> Result<(), DaemonError> {
     config.warnings().iter().for_each(|what| tracing::warn!("{what}"));
     let clock = Clock::start();
     let dated = Dated::new(clock);
@@ -84,14 +85,21 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     priority::set_niceness(&config.run);
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
     let interfaces = open_interfaces(&config, &mut pool)?;
-    let named =
-        [config.control.socket.0.as_deref(), config.windows.store.0.as_deref(), Some(&config.control.token_file)];
+    let named = [
+        config.control.socket.0.clone(),
+        config.windows.store.0.clone(),
+        Some(config.control.token_file.clone()),
+        config.plugins.as_ref().map(|table| table.record.clone()),
+    ];
+    let named = named.each_ref().map(|path| path.as_deref());
     hardening::make_folders(named.into_iter().flatten(), account.as_ref());
     let raised = priority::raise(&config.run);
     hardening::lock_down(account.as_ref(), elsewhere)?;
     // From here on as the user, who may have put links where files are expected.
     let ports = open_ports(&config, interfaces, clock)?;
     make_folders(named.into_iter().flatten());
+    plugins::begin(&config);
+    plugins::contain(&mut config);
     let seed = config.run.seed.map_or_else(drawn, Ok)?;
     let mut store = config.windows.store.0.as_ref().map(|path| Store::keep(path, &begun(&config, seed), dated));
     let windows = SharedWindows::default();
@@ -101,6 +109,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let board = Board::default();
     let status_every = config.run.status_every.0;
     let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
+    let watch = plugins::watch(&config, &board)?;
     let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
     if raised {
         priority::lower();
@@ -135,6 +144,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     answer(&sockets, &Arc::new(Api::new(Control::new(parts))), &service, dated, store.as_mut(), end);
     // The schedule has ended with the interface; without senders the packet thread ends in any case.
     let outcome = thread.join();
+    drop(watch);
     if let Some(lines) = lines {
         lines.finish();
     }
@@ -188,6 +198,7 @@ fn start_packets(
     let (ended, end) = tokio::sync::oneshot::channel();
     let (board, core) = (Arc::clone(board), config.dpdk.cores.first().copied());
     let turn = move || {
+        plugins::on_packet_thread();
         core.map_or(Ok(()), stay_on)?;
         turn(&mut engine, clock, &run_config, &orders, &board, ended)
     };

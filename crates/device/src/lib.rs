@@ -21,6 +21,7 @@ mod memory;
 pub mod offline;
 pub mod orders;
 pub mod path;
+mod plugins;
 pub mod pool;
 pub mod port;
 pub mod priority;

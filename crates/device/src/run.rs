@@ -55,6 +55,7 @@ pub fn run(
 ) -> Result<(), PortError> {
     let mut publisher = Publisher::default();
     let outcome = loop {
+        crate::plugins::turned();
         let now = clock.now();
         if obey(engine, now, commands) {
             break Ok(());

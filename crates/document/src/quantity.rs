@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for Scheme {
                     }
                 }
                 let kind = kind.ok_or_else(|| {
-                    let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name).collect();
+                    let names = registry::names();
                     de::Error::custom(format_args!("is a table without `kind`; allowed: {}", names.join(", ")))
                 })?;
                 Config::from_pairs(&kind, &pairs).map(Scheme).map_err(de::Error::custom)

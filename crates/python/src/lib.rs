@@ -2,6 +2,7 @@
 
 mod driver;
 mod gym;
+mod plugin;
 mod reports;
 mod stepper;
 
@@ -49,18 +50,18 @@ fn build() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), "+", env!("SOJOURN_SOURCES"))
 }
 
-/// Every algorithm with its parameters, as a JSON list.
+/// Every algorithm with its parameters, as a JSON list; of those that were added, the newest of each name.
 #[pyfunction]
 fn aqms() -> String {
     let one = |entry: &registry::Entry| {
-        let parameters: Vec<Value> = (entry.params)()
+        let parameters: Vec<Value> = entry.params()
             .into_iter()
             .map(|p| {
                 json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words})
             })
             .collect();
         json!({
-            "name": entry.name,
+            "name": entry.short_name(),
             "title": entry.title(),
             "summary": entry.summary(),
             "source": entry.source(),
@@ -72,7 +73,7 @@ fn aqms() -> String {
             "parameters": parameters,
         })
     };
-    Value::Array(registry::ALL.iter().map(one).collect()).to_string()
+    Value::Array(registry::names().into_iter().filter_map(registry::find).map(one).collect()).to_string()
 }
 
 /// The warnings that this process has given.
@@ -389,5 +390,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(plugin::plugin_add_library, module)?)?;
+    module.add_function(wrap_pyfunction!(plugin::plugin_add_table, module)?)?;
+    module.add_function(wrap_pyfunction!(plugin::plugin_host, module)?)?;
+    module.add_function(wrap_pyfunction!(plugin::plugin_check, module)?)?;
+    module.add_function(wrap_pyfunction!(plugin::plugin_decisions, module)?)?;
     Ok(())
 }

@@ -77,7 +77,7 @@ pub fn run_one(network: &Arc<Network>, options: &Options, progress: &Progress) -
             Span::from_nanos((u128::from(network.duration.nanos()) * u128::from(slice) / u128::from(SLICES)) as u64);
         simulation.run_until(Instant::ZERO + until);
         progress.slices.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = simulation.check_traces() {
+        if let Err(error) = simulation.check_traces().and(simulation.check_schemes()) {
             return Some(Err(error));
         }
     }

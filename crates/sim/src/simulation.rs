@@ -324,6 +324,7 @@ impl Simulation {
     /// Packets are not conserved: a defect of the engine or of an algorithm, never of the input. Or a trace cannot be written.
     pub fn run(mut self) -> Result<RunReport, RunError> {
         self.run_until(self.end);
+        self.check_schemes()?;
         self.finish()
     }
 
@@ -338,6 +339,15 @@ impl Simulation {
             }
         }
         self.net.now = until;
+    }
+
+    /// Stops a run whose results are of no use: a plug-in gave an answer that is none.
+    ///
+    /// # Errors
+    /// What a scheme did that none may.
+    pub fn check_schemes(&self) -> Result<(), RunError> {
+        let fault = self.net.ports.iter().find_map(|port| port.server.fault());
+        fault.map_or(Ok(()), |fault| Err(RunError(fault)))
     }
 
     /// The present instant.

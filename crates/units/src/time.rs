@@ -7,6 +7,7 @@ use core::str::FromStr;
 
 /// A point in time: whole nanoseconds since the start of the run (or of the device).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct Instant(u64);
 
 /// A length of time: whole nanoseconds, never negative.

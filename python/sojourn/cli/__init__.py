@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from sojourn import suggest
+from sojourn.cli.options import add_plugins
 from sojourn.core import SojournError, version
 
 __all__ = ["main", "parser"]
@@ -58,11 +59,17 @@ COMMANDS: Final = {
         "scaffold.command",
         "write the skeleton of an algorithm, a congestion control, traffic, a paper or a scenario",
     ),
+    "check": ("plugins.checks", "check an algorithm of your own as built-in ones are checked"),
     "schema": ("cli.commands", "print the JSON Schema of scenarios"),
     "completion": ("cli.completion", "print the completion script for bash, zsh or fish"),
     "manual": ("cli.completion", "print the manual page"),
 }
 """Every verb: the module that adds and carries it out, imported when the verb is given, and its line of the help."""
+
+_SCHEMES: Final = frozenset(
+    ("run", "compare", "list", "plan", "results", "tune", "sensitivity", "papers", "characterize", "atlas", "place", "responsiveness")
+)
+"""The verbs that take schemes, and so algorithms of users."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -94,10 +101,11 @@ class _Verbs:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
+        self.added: dict[str, argparse.ArgumentParser] = {}
 
     def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
-        added: argparse.ArgumentParser = self._inner.add_parser(name, help=COMMANDS[name][1], **options)
-        return added
+        self.added[name] = self._inner.add_parser(name, help=COMMANDS[name][1], **options)
+        return self.added[name]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -161,6 +169,8 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     wanted = {module for name, (module, _) in COMMANDS.items() if verb in (None, name)}
     for module in sorted(wanted):
         import_module(f"sojourn.{module}").add(verbs)
+    for name in sorted(_SCHEMES & verbs.added.keys()):
+        add_plugins(verbs.added[name])
     for name, (module, _) in COMMANDS.items():
         if module not in wanted:
             verbs.add_parser(name)

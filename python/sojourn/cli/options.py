@@ -12,6 +12,31 @@ def add_group(verbs: Any, name: str, description: str, what: str = "action") -> 
     return top.add_subparsers(title=f"{what}s", metavar=what.upper(), required=True)
 
 
+class _Plugin(argparse.Action):
+    """Adds the algorithms of a file as soon as the option is read, so that every text after it may name them."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from sojourn.plugins.loading import load
+
+        load(values)
+
+
+def add_plugins(parser: argparse.ArgumentParser) -> None:
+    """Add ``--plugin`` to a command, or to each of its actions."""
+    actions = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    for action in actions:
+        for inner in action.choices.values():
+            add_plugins(inner)
+    if not actions:
+        parser.add_argument(
+            "--plugin",
+            action=_Plugin,
+            metavar="FILE",
+            help="an algorithm of your own, repeatable: a Python file or a shared library (see `sojourn new aqm NAME "
+            "--language python`)",
+        )
+
+
 def add_out(
     parser: argparse.ArgumentParser,
     *,

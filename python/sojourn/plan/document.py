@@ -13,13 +13,14 @@ from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
 from sojourn.plan.model import Plan
 from sojourn.plan.parts import CEILING, FLOOR, Figure, Precision, Variation
+from sojourn.plugins import loading as plugins
 from sojourn.scheme import Scheme, as_schemes
 
 T = TypeVar("T")
 
 _TOP = (
     "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision",
-    "series", "show",
+    "series", "show", "plugins",
 )  # fmt: skip
 _MANY = 1_000_000
 
@@ -86,6 +87,7 @@ class _Reader:
         name = self._get((), document, "name", str, "a text")
         if not name or any(mark in name for mark in "/\\\0\n") or name.startswith("."):
             self.refuse(("name",), f"{name!r} is not a name; allowed: a text without `/`, not empty, no dot in front")
+        self._plugins(document)
         scenario, source = self._scenario(document["scenario"])
         if "replications" in document and "precision" in document:
             self.refuse(("replications",), "does not go with `precision`, whose floor and ceiling say how many")
@@ -108,6 +110,20 @@ class _Reader:
             **self._series(document),
             **self._show(document, variations),
         )
+
+    def _plugins(self, document: Mapping[str, Any]) -> None:
+        """Add the algorithms that the plan brings: files beside it, or what a store keeps of them."""
+        listed = document.get("plugins", [])
+        if not isinstance(listed, list):
+            self.refuse(("plugins",), 'allowed: a list of files such as ["my_pie.py"]')
+        for k, item in enumerate(listed):
+            path = ("plugins", k)
+            if isinstance(item, str):
+                self._try(path, partial(plugins.load, self._folder / item))
+                continue
+            self._keys(path, item, ("name", "kind", "content"), needed=("name", "kind", "content"))
+            texts = [self._get(path, item, key, str, "a text") for key in ("name", "kind", "content")]
+            self._try(path, partial(plugins.add_shipped, [plugins.Shipped(*texts)]))
 
     def _scenario(self, value: Any) -> tuple[str, str]:
         if isinstance(value, Mapping):

@@ -122,7 +122,7 @@ def cells(plan: Plan) -> Cells:
                 continue
             seen.add(key)
             try:
-                own = _scheme(scheme.text, scheme.label, tuple(parameters.items()))
+                own = _scheme(scheme.exact, scheme.label, tuple(parameters.items()))
                 at = _load(text, plan.source, tuple(sets), loaded, scenarios)
             except SojournError as error:
                 bad.setdefault(_without_place(str(error)), []).append(describe(scheme.label, levels))

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
+from sojourn.plugins.loading import shipped_in
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
 
 def dumps(plan: Plan) -> str:
     """Write a plan as TOML that :func:`sojourn.plan.loads` takes back, its variations as the points they have."""
-    schemes = [one.text if one.label == one.text else {"label": one.label, "text": one.text} for one in plan.schemes]
+    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
+    texts = [one.exact for one in plan.schemes]
+    schemes = [
+        text if one.label == text else {"label": one.label, "text": text}
+        for one, text in zip(plan.schemes, texts, strict=True)
+    ]
+    plugins = [{"name": one.name, "kind": one.kind, "content": one.content} for one in shipped_in([scenario, *texts])]
     series = {"interval": plan.series, "replications": plan.series_replications}
     goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
     document: dict[str, Any] = {
@@ -22,6 +29,7 @@ def dumps(plan: Plan) -> str:
         "seed": plan.seed,
         "replications": None if plan.precision else plan.replications,
         "paired": None if plan.paired is None else list(plan.paired),
+        "plugins": plugins or None,
         "schemes": schemes or None,
         "series": None if plan.series is None else series,
         "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
@@ -34,6 +42,5 @@ def dumps(plan: Plan) -> str:
             for k, factor in enumerate(variation.factors)
         ]
         lines += ["", "[[vary]]", "zip = [", *(f"  {toml.inline(column)}," for column in columns), "]"]
-    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
     # Lines that start with a bracket are headers: values stand behind their key.
     return "\n".join([*lines, "", "[scenario]", re.sub(r"^(\[\[?)", r"\1scenario.", scenario, flags=re.MULTILINE)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from sojourn import core
 from sojourn.plan import rows
 from sojourn.plan.identity import Run
+from sojourn.plugins import loading as plugins
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,18 @@ class Batch:
         Canonical texts.
     runs
         Which scenario, and the run.
+    plugins
+        Algorithms of users that these name.
     """
 
     build: str
     scenarios: tuple[str, ...]
     runs: tuple[tuple[int, Run], ...]
+    plugins: tuple[plugins.Shipped, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = (*self.scenarios, *(run.scheme for _, run in self.runs))
+        object.__setattr__(self, "plugins", plugins.shipped_in(texts))
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,10 @@ def run(batch: Batch, stop: core.Stop | None = None) -> Done:
     build = core.build()
     if build != batch.build:
         return Done(build, {}, {}, 0.0)
+    try:
+        plugins.add_shipped(batch.plugins)
+    except core.SojournError as error:
+        return Done(build, {k: str(error) for k in range(len(batch.runs))}, rows.tables([]), 0.0)
     start = time.thread_time()
     results = core.run_batch(batch.scenarios, [(scenario, run.task) for scenario, run in batch.runs], stop)
     failed = {k: text for k, (good, text) in enumerate(results) if not good}

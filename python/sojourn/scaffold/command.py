@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.core import SojournError
 from sojourn.scaffold.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ def add(verbs: Any) -> None:
         action="store_true",
         help="write a paper or a scenario into the present folder, even in a clone of the sources",
     )
+    parser.add_argument(
+        "--language",
+        metavar="NAME",
+        help="write an algorithm of your own outside of the sources, in the present folder, complete and with its test: "
+        "python, c or rust (with aqm only)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would be written, and write nothing")
     parser.set_defaults(command=run)
 
@@ -41,11 +48,22 @@ def run(options: argparse.Namespace) -> int:
     """Write a skeleton, and print what was written and what is left to do."""
     from sojourn.scaffold import write
 
-    made = write.draft(options.kind, options.name, start=Path.cwd(), title=options.title, here=options.here)
+    if options.language is not None:
+        made = _outside(options)
+    else:
+        made = write.draft(options.kind, options.name, start=Path.cwd(), title=options.title, here=options.here)
     if not options.dry_run:
         write.apply(made)
     print(said(made, dry=options.dry_run))
     return 0
+
+
+def _outside(options: argparse.Namespace) -> Draft:
+    from sojourn.scaffold import outside
+
+    if options.kind != "aqm":
+        raise SojournError(f"--language goes with aqm, not with {options.kind}; allowed: leave it out")
+    return outside.draft(options.name, options.language, start=Path.cwd(), title=options.title)
 
 
 def said(made: Draft, *, dry: bool) -> str:
@@ -61,7 +79,8 @@ def said(made: Draft, *, dry: bool) -> str:
         for one in hand:
             lines += _by_hand(one)
     command, test = made.test
-    lines += ["", f"One test fails and says what to write ({test}):", "", f"    {command}", "", "Left to do:", ""]
+    told = f"One test fails and says what to write ({test}):" if test else "Its test passes once it is built:"
+    lines += ["", told, "", f"    {command}", "", "Left to do:", ""]
     for number, step in enumerate(made.left, 1):
         lines += textwrap.wrap(f"{number}. {step.do}", 100, subsequent_indent="   ", break_on_hyphens=False)
         lines += [f"       {step.run}"] if step.run else []

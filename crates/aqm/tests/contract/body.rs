@@ -1,6 +1,6 @@
 //! The contract of every discipline, as one body: random bytes become operations, and after each of them everything
 //! that a host may rely on is checked. Tests feed it from a generator and from `fuzz/corpus`; the fuzz target `registry`
-//! feeds it its own bytes.
+//! feeds it its own bytes; `sojourn check aqm` feeds algorithms of users with it (`crates/plugin/src/contract.rs`).
 
 use sojourn_aqm::{
     AckFields, Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random,
@@ -283,6 +283,9 @@ impl<'a> Host<'a> {
 
     /// What holds after every operation.
     fn audit(&self) {
+        if let Some(fault) = self.queue.fault() {
+            self.fail(&fault);
+        }
         let Backlog { packets, bytes } = self.queue.backlog();
         self.require(packets == self.inside.len() as u64, "backlog in packets is not what it holds");
         self.require(bytes == self.inside_bytes, "backlog in bytes is not what it holds");

@@ -50,6 +50,7 @@ pub fn reference() -> String {
         ("[windows]", "WindowsTable"),
         ("[schedule]", "ScheduleTable"),
         ("[control]", "ControlTable"),
+        ("[plugins]", "PluginsTable"),
         ("[run]", "RunTable"),
     ] {
         section(&mut page, table, &schema["$defs"][definition]);

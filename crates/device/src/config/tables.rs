@@ -40,9 +40,47 @@ pub struct Config {
     /// The control interfaces.
     #[serde(default)]
     pub control: ControlTable,
+    /// Schemes in shared libraries; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugins: Option<PluginsTable>,
     /// How the process runs.
     #[serde(default)]
     pub run: RunTable,
+}
+
+/// Schemes in shared libraries (`sojourn_aqm.h`, version 1). A library is loaded before privileges are dropped, and is trusted
+/// as sojournd itself. A crash of one, or a call of more than 10 ms of processor time, ends the process. The service manager
+/// starts it again, and from then on `fallback` runs in place of that library.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct PluginsTable {
+    /// Folder of the libraries. Folder and libraries must be owned by root and writable by root alone.
+    #[serde(default = "plugins_folder")]
+    pub folder: PathBuf,
+    /// Names of the libraries in this folder, as in `["libmy_pie.so"]`. Schemes may then name their algorithms.
+    #[serde(default)]
+    pub libraries: Vec<String>,
+    /// Built-in scheme that replaces a plug-in that has failed.
+    #[serde(default = "plugins_fallback")]
+    pub fallback: Scheme,
+    /// File that records failures: plug-in, time and lost packets, as JSON. A plug-in that is named in it is not used; delete
+    /// the file to try it again. Another build of a library is another plug-in.
+    #[serde(default = "plugins_record")]
+    pub record: PathBuf,
+}
+
+fn plugins_folder() -> PathBuf {
+    "/usr/lib/sojournd/plugins".into()
+}
+
+fn plugins_record() -> PathBuf {
+    "/var/lib/sojournd/plugins.json".into()
+}
+
+fn plugins_fallback() -> Scheme {
+    let text = "fq_codel";
+    #[expect(clippy::expect_used, reason = "a built-in scheme; a test reads the defaults")]
+    Scheme(text.parse().expect("a built-in scheme"))
 }
 
 /// The two ports.

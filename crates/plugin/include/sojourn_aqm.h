@@ -1,0 +1,1 @@
+../../../python/sojourn/plugins/sojourn_aqm.h
