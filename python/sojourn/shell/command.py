@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command, and return its exit status."""
     from sojourn.shell.emulation import Emulation
     from sojourn.shell.link import Link
-    from sojourn.shell.world import check_command, own_level
+    from sojourn.shell.world import check_command, machine_forwards, own_level
 
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
     interactive = not words
@@ -80,6 +80,12 @@ def run(options: argparse.Namespace) -> int:
         raise SojournError(
             "--host connects to this machine's own network, which needs root; allowed: sudo, or --serve COMMAND, "
             "which needs none"
+        )
+    if options.host and not options.quiet and own_level() == 0 and not machine_forwards():
+        print(
+            "sojourn shell: this machine does not forward packets, so only its own addresses are reached; "
+            "`sysctl -w net.ipv4.ip_forward=1` lets it",
+            file=sys.stderr,
         )
     link = Link(**{one.name: getattr(options, one.name) for one in fields(Link) if _given(options, one.name)})
     for place in (options.out, options.pcapng):
