@@ -53,7 +53,7 @@ def test_both_worlds_are_printed_side_by_side_and_a_folder_is_written(tmp_path: 
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert "real - simulated" in done.stdout

@@ -21,7 +21,8 @@ import pytest
 
 SHELL = [sys.executable, "-m", "sojourn", "shell"]
 BEYOND, MACHINE = "192.0.2.2", "192.0.2.1"
-WAIT_S = 60
+WAIT_S = 300
+pytestmark = pytest.mark.usefixtures("namespaces")
 
 
 @dataclass
@@ -91,7 +92,7 @@ SERVER = (
 )
 ASK = (
     "import socket, sys\n"
-    "c = socket.create_connection((sys.argv[1], 8000), timeout=30)\n"
+    "c = socket.create_connection((sys.argv[1], 8000), timeout=120)\n"
     "print(c.recv(100).decode(), end='')\n"
 )
 

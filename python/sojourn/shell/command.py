@@ -91,7 +91,8 @@ def run(options: argparse.Namespace) -> int:
     for place in (options.out, options.pcapng):
         if place is not None:
             _free(Path(place), force=options.force)
-    with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host) as lab:
+    kept = folder.leftovers(options.out) if options.out is not None else None
+    with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host, leftovers=kept) as lab:
         if served:
             lab.serve(served)
         if interactive and not options.quiet:
@@ -100,13 +101,13 @@ def run(options: argparse.Namespace) -> int:
             lab.begin()
             status = lab.start("client", command).wait() or 0
         outcome = lab.finish(status)
-    if not options.quiet:
-        print(outcome.table(), file=sys.stderr)
-    if options.out is not None:
-        with folder.staged(options.out, force=options.force) as staging:
-            folder.write(outcome.results(), staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
         if not options.quiet:
-            print(options.out, file=sys.stderr)
+            print(outcome.table(), file=sys.stderr)
+        if options.out is not None:
+            with folder.staged(options.out, force=options.force) as staging:
+                folder.write(outcome.results(), staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+            if not options.quiet:
+                print(options.out, file=sys.stderr)
     return status if status >= 0 else 128 - status
 
 

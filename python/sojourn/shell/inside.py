@@ -11,6 +11,7 @@ standard input, output and error as descriptors.
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -18,6 +19,7 @@ import importlib.util
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -366,7 +368,21 @@ def main(fd: int) -> int:
             _, status = os.waitpid(first, 0)
         except InterruptedError:
             continue
+        if plan["leftovers"] and os.getppid() != plan["user"]:
+            _remove(plan["leftovers"])
         return os.waitstatus_to_exitcode(status) & 0xFF
+
+
+def _remove(leftovers: dict[str, Any]) -> None:
+    """Remove results that the user was writing when it was killed."""
+    parent = leftovers["parent"]
+    with contextlib.suppress(OSError):
+        for name in os.listdir(parent):  # noqa: PTH208
+            if name.startswith(leftovers["prefix"]) and name.endswith(leftovers["suffix"]):
+                shutil.rmtree(os.path.join(parent, name), ignore_errors=True)  # noqa: PTH118
+        for folder in leftovers["made"]:
+            # Only an empty one.
+            os.rmdir(folder)  # noqa: PTH106
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Address translation that ends with the process that asked for it, through the kernel's own interface.
 
 A table of nf_tables with the flag `owner` belongs to one netlink socket: when the socket closes, however that
-happens, the kernel removes the table. No tool such as ``nft`` is needed. Numbers are those of the kernel's user interface
-(linux/netfilter/nfnetlink.h and nf_tables.h). Only the standard library is needed.
+happens, the kernel removes the table. No tool such as ``nft`` is needed. Numbers are those of the kernel's user
+interface (linux/netfilter/nfnetlink.h and nf_tables.h). Only the standard library is needed.
 """
 
 from __future__ import annotations

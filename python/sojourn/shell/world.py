@@ -35,9 +35,11 @@ _DEEPEST: Final = 8
 _NETWORK: Final = "10.77"
 _FIRST_OF_MACHINE: Final = 128
 """Networks 10.77.128.0/24 and up are links to the machine's own network; those below, links within shells."""
-_START_S: Final = 20.0
+_START_S: Final = 120.0
+"""Nothing takes so long on a machine that works; a busy one takes seconds to start a program."""
+
 _INSIDE: Final = Path(__file__).with_name("inside.py")
-_STOP_S: Final = 10.0
+_STOP_S: Final = 60.0
 _ENDED: Final = "the process that holds the network was ended; everything in it ended with it"
 
 
@@ -54,8 +56,8 @@ class World:
         The device's configuration, with the ports ``port-a`` towards the server and ``port-b`` towards the client.
     attached
         Whether the far side is the network in which this process runs, in place of a host of its own.
-    traced
-        Files that the device itself writes, which must be possible.
+    leftovers
+        What a kill of this process would leave of results, as :func:`sojourn.folder.leftovers` says it.
 
     Raises
     ------
@@ -63,7 +65,10 @@ class World:
         The system has no namespaces for this user, or a program is missing.
     """
 
-    def __init__(self, configuration: str, *, attached: bool = False) -> None:
+    def __init__(
+        self, configuration: str, *, attached: bool = False, leftovers: Mapping[str, Any] | None = None
+    ) -> None:
+        self._leftovers = leftovers
         self._configuration = configuration
         self.level = own_level()
         self.attached = attached or self.level > 0
@@ -129,6 +134,8 @@ class World:
         return {
             "attached": outside,
             "machine": outside and level == 0,
+            "user": os.getpid(),
+            "leftovers": self._leftovers,
             "translated": [f"{_NETWORK}.{third}.0", 24, inner[:15]] if self._to_machine else None,
             "mtu": MTU,
             "files": files,
