@@ -3,6 +3,7 @@
 mod driver;
 mod reports;
 mod stepper;
+mod users;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyFutureWarning, PyValueError};
@@ -369,6 +370,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SojournError", module.py().get_type::<SojournError>())?;
     module.add_class::<driver::Driver>()?;
     module.add_class::<stepper::Stepper>()?;
+    module.add_class::<users::Users>()?;
     module.add_class::<Stop>()?;
     module.add_class::<reports::Reports>()?;
     module.add_class::<reports::Table>()?;
