@@ -245,7 +245,6 @@ class Host:
             flow.connection = there
             self._next_datagram(flow, int(about["start_ns"]))
             return
-        self._was_due(int(about["start_ns"]))
         flow.connection = connection = self._tcp(flow)
         flow.first_sent = self._now()
         connection.connect_ex((self.peer, flow.port))
