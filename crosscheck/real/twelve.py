@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Twelve drawn points on real packets beside the simulation: are goodput and queueing delay the same?
+"""Compare goodput and queueing delay of real packets and of the simulation at twelve drawn points.
 
     twelve.py --list              the points
     twelve.py                     run what is missing, and write the table; on a machine that does nothing else
     twelve.py --points 3 7        some points
     twelve.py --quick             short runs, to see that all works; its table is no result
 
-Everything follows from SEED. Rate, base RTT and number of flows are a Latin hypercube; each scheme comes twice, and each
-congestion control four times. Runs go to stores in the folder of `--out`, so the same command continues after an
-interruption. A run that the machine was late for is repeated (three times at once, and in up to ROUNDS further rounds);
+Everything follows from SEED. Rate, base RTT and number of flows are a Latin hypercube; each scheme comes twice, and
+each congestion control four times. Runs go to stores in the folder of `--out`, so the same command continues after
+an interruption. A run that the machine was late for is repeated, three times at once and in up to ROUNDS rounds;
 it is never dropped. A point that still has marked runs is not judged.
 
 `--world both` of `sojourn compare` does the same for a single scenario.
