@@ -36,7 +36,7 @@ SECTIONS: Final = {
         "guides",
         [
             *("access", "applications", "plans", "tune", "networks-that-change", "adaptive", "traces", "place"),
-            *("real-programs", "gateway", "add-your-own"),
+            *("real-programs", "real-applications", "gateway", "add-your-own"),
         ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
