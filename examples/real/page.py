@@ -29,7 +29,8 @@ from sojourn.stats import estimate
 DOWN, UP, RTT = "20 Mbit/s", "5 Mbit/s", "40 ms"
 OBJECT_BYTES, HTML_BYTES = 10_000, 20_000
 SCHEMES = ("pfifo", "codel", "fq_codel", "cake")
-LIMIT_S = 300.0
+# Of a load; tail drop takes half of it.
+LIMIT_S = 60.0
 TELL = """<script>addEventListener("load", () => setTimeout(() => {
   const took = performance.getEntriesByType("navigation")[0].loadEventStart;
   fetch("/took?ms=" + took).then(() => setTimeout(() => { location = "/page?" + Math.random(); }, 200));
@@ -128,10 +129,10 @@ def loaded(scheme: str, loads: int, objects: int) -> list[float]:
                 [chromium, *flags, f"--user-data-dir={folder}/profile", "http://server/page"],
                 streams=quiet,
             )
-            until = time.monotonic() + LIMIT_S
+            until = time.monotonic() + LIMIT_S * (loads + 1)
             while len(took.read_text(encoding="ascii").splitlines()) < loads + 1:
                 if browser.poll() is not None or time.monotonic() > until:
-                    raise SystemExit(f"{chromium} ended, or loaded too little in {LIMIT_S:g} s")
+                    raise SystemExit(f"{chromium} ended, or loaded too little in {LIMIT_S * (loads + 1):g} s")
                 time.sleep(0.1)
             browser.signal(signal.SIGTERM)
             browser.wait(30.0)
