@@ -36,8 +36,8 @@ SECTIONS: Final = {
         "guides",
         [
             *("access", "applications", "plans", "tune", "networks-that-change", "adaptive"),
-            *("learning", "traces", "place", "real-programs", "gateway", "your-own-algorithm"),
-            *("add-your-own"),
+            *("learning", "traces", "place", "real-programs", "real-applications", "gateway"),
+            *("your-own-algorithm", "add-your-own"),
         ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),

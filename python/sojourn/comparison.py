@@ -19,9 +19,9 @@ from sojourn import folder as folders
 from sojourn import metrics, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan import execute, expand, rows
-from sojourn.plan.identity import build
+from sojourn.plan.identity import SIMULATED, build
 from sojourn.plan.model import Plan
-from sojourn.plan.progress import Terminal
+from sojourn.plan.progress import Terminal, Watch
 from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 from sojourn.results import Results
@@ -51,6 +51,9 @@ def run(
     force: bool = False,
     command: str | None = None,
     progress: bool | None = None,
+    world: str = SIMULATED,
+    watch: Watch | None = None,
+    write: bool = True,
 ) -> Results:
     """Do the runs of a comparison that a folder does not hold yet, and write its run folder.
 
@@ -76,6 +79,12 @@ def run(
         Goes into ``meta.json``.
     progress
         Whether to show a progress bar; by default if standard error is a terminal.
+    world
+        ``simulated`` or ``real``.
+    watch
+        Shows the progress in place of the bar.
+    write
+        Whether to write a run folder beside the store.
 
     Raises
     ------
@@ -95,12 +104,13 @@ def run(
         series_replications=max(sampled, 1),
         source="the scenario",
         origin="compare",
+        world=world,
     )
     cells = expand.cells(plan)
     place = Path(out).expanduser()
     _make_room(place, dumps(plan), force=force)
     shown = sys.stderr.isatty() if progress is None else progress
-    outcome = execute.run(cells, place, jobs=jobs, watch=Terminal() if shown else None)
+    outcome = execute.run(cells, place, jobs=jobs, watch=watch or (Terminal() if shown else None))
     if outcome.failures:
         first = outcome.failures[0]
         raise SojournError(
@@ -117,14 +127,41 @@ def run(
         replications=replicates,
         frames=Tables([label for label, _ in order], [report for _, report in order]),
         kind="compare",
-        meta=meta,
+        meta={**meta, **_world(world, found, schemes, by_scheme)},
     )
+    if not write:
+        return results
     with _beside(place) as staging:
         folders.write(results, staging, command)
         # With meta.json the comparison is finished.
         for file in sorted(staging.iterdir(), key=lambda file: (file.name == "meta.json", file.name)):
             file.replace(place / file.name)
     return results
+
+
+def _world(
+    world: str,
+    found: Mapping[str, Document],
+    schemes: Sequence[Scheme],
+    by_scheme: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """Return what the results say of runs on real packets: how late they were, and which are marked."""
+    if world == SIMULATED:
+        return {}
+    ways, late = {}, []
+    for scheme in schemes:
+        for replication, run in enumerate(by_scheme[scheme.canonical]):
+            told = found[run]["metrics"]
+            name = f"{scheme.label}, replication {replication}"
+            lateness = {key: told.get(f"lateness_ms_{key}") for key in ("mean", "p99", "max")}
+            ways[name] = {
+                "lateness_s": {f"{key}_s": None if ms is None else ms / 1e3 for key, ms in lateness.items()},
+                "lost_rate_s": (told.get("late_ratio") or 0.0) * found[run]["measured_s"],
+                "repeated": told.get("repeated_runs", 0),
+            }
+            if told.get("marked_late_runs"):
+                late.append(name)
+    return {"world": {"kind": world, "late": "; ".join(late) or None, "ways": ways}}
 
 
 def _make_room(place: Path, text: str, *, force: bool) -> None:

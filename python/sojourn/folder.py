@@ -59,6 +59,29 @@ _OF_STORES: Final = frozenset(
 """The names that a store has in a folder; a test compares them with :mod:`sojourn.plan.manifest`."""
 
 
+def _prefix(target: Path) -> str:
+    return f".{target.name}.{os.getpid()}-"
+
+
+def leftovers(folder: str | Path) -> dict[str, Any]:
+    """Return what :func:`staged` would leave if this process were killed, for another process to remove.
+
+    Parameters
+    ----------
+    folder
+        The place.
+
+    Returns
+    -------
+    dict
+        ``parent``, the folder that holds the hidden one; ``prefix`` and ``suffix`` of its name; ``made``, the folders
+        that are not there yet, the innermost first.
+    """
+    target = _absolute(folder)
+    made = [str(parent) for parent in target.parents if not parent.exists()]
+    return {"parent": str(target.parent), "prefix": _prefix(target), "suffix": ".partial", "made": made}
+
+
 @contextmanager
 def staged(folder: str | Path, *, force: bool = True) -> Iterator[Path]:
     """Give a hidden folder beside `folder` that takes its place when the block ends well.
@@ -86,7 +109,7 @@ def staged(folder: str | Path, *, force: bool = True) -> Iterator[Path]:
     try:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+            staging = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".partial", dir=target.parent))
             # mkdtemp's folders are private; this one becomes an ordinary one.
             staging.chmod(0o777 & ~_umask())
             if target.exists() and not os.access(target, os.W_OK | os.X_OK):

@@ -49,6 +49,9 @@ _FAMILIES: Final = (
 )
 """How the metrics of each kind of application begin, which only groups of flows of this kind have."""
 
+_REAL: Final = ("lateness_ms_", "late_ratio", "marked_late_", "repeated_runs")
+"""How the metrics begin that only runs on real packets have."""
+
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
 
@@ -129,6 +132,8 @@ def present(names: Iterable[str], row: Mapping[str, Any]) -> list[str]:
     """Return those of the names that a row with a column for each metric has: of applications what was measured."""
     names = list(names)
     measured = {family(name) for name in names if row[name] is not None}
+    is_real = any(row[name] is not None for name in names if name.startswith(_REAL))
+    names = [name for name in names if is_real or not name.startswith(_REAL)]
     return [name for name in names if family(name) is None or family(name) in measured]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from namespaces import missing_for_the_shell
 from packets import MakeLab
 
 from sojourn.device.lab import Lab
@@ -30,3 +31,11 @@ def make_lab() -> Iterator[MakeLab]:
 @pytest.fixture(params=list(BACK_ENDS))
 def back_end(request: pytest.FixtureRequest) -> dict[str, str]:
     return BACK_ENDS[request.param]
+
+
+@pytest.fixture
+def namespaces() -> None:
+    """Skip where the system lets this user make no network of its own."""
+    missing = missing_for_the_shell()
+    if missing is not None:
+        pytest.skip(f"no network namespaces here: {missing}")

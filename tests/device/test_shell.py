@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import site
@@ -23,6 +24,9 @@ import sojourn as sj
 from sojourn.device.lab import find_sojournd
 from sojourn.shell import Emulation, Link, emulate
 
+pytestmark = pytest.mark.usefixtures("namespaces")
+#: What ends only if something hangs; a busy machine takes tens of seconds to start some programs.
+LIMIT_S = 300
 KILLS = int(os.environ.get("SOJOURN_TEST_SHELL_KILLS", "6"))
 SHELL = [sys.executable, "-m", "sojourn", "shell"]
 SERVE = ["--serve", f"{sys.executable} -m http.server 80"]
@@ -39,7 +43,7 @@ def served(tmp_path: Path) -> Path:
 
 def shell(*words: str, cwd: Path | None = None, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*SHELL, *words], capture_output=True, text=True, check=False, timeout=60, cwd=cwd, input=given
+        [*SHELL, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S, cwd=cwd, input=given
     )
 
 
@@ -52,6 +56,19 @@ def frames(file: Path) -> Iterator[tuple[float, int, bytes]]:
             high, low, captured, original = struct.unpack_from("<IIII", data, at + 12)
             yield ((high << 32) | low) / 1e9, original, data[at + 28 : at + 28 + captured]
         at += length
+
+
+def began_s(file: Path) -> float:
+    """When the clock of the device that wrote a file began, in seconds since 1970: the file's comment."""
+    said = re.search(rb"the device's clock began (\d+) ns", file.read_bytes()[:4096])
+    assert said is not None
+    return int(said[1]) / 1e9
+
+
+def without_ipv6(lab: Emulation) -> None:
+    """Keep the hosts from sending multicast reports of their own."""
+    for host in ("server", "client"):
+        lab.run(host, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 || true"])
 
 
 def test_the_example_of_the_readme_passes_output_and_status_on_and_writes_a_run_folder(served: Path) -> None:
@@ -107,7 +124,7 @@ def test_the_exit_status_is_passed_on(script: str, status: int) -> None:
 
 def test_without_a_command_it_is_a_shell_that_reads_its_input() -> None:
     done = shell(
-        "--down", "5Mbit/s", "--rtt", "10ms", given="ping -c1 -w5 server >/dev/null && echo reached; exit 3\n"
+        "--down", "5Mbit/s", "--rtt", "10ms", given="ping -c1 -W60 server >/dev/null && echo reached; exit 3\n"
     )
     assert (done.returncode, done.stdout) == (3, "reached\n"), done.stderr
 
@@ -132,6 +149,10 @@ def test_an_ordinary_user_needs_no_root(served: Path) -> None:
     if python is None:
         last = {python: done.stderr.strip().rpartition("\n")[2] for python, done in tried.items()}
         pytest.skip(f"no Python of 3.11 or later that an ordinary user may run with Sojourn: {last}")
+    makes = [*ordinary, *("unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork")]
+    veth = [*makes, "ip", "link", "add", "type", "veth"]
+    if subprocess.run(veth, check=False, capture_output=True).returncode != 0:
+        pytest.skip("this system lets no ordinary user make namespaces")
     served.chmod(0o755)
     # Folders of pytest, and of its worker where there are several, are root's own.
     for parent in served.parents:
@@ -148,7 +169,7 @@ def test_an_ordinary_user_needs_no_root(served: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT_S,
         env=given,
     )
     assert (done.returncode, done.stdout) == (0, f"200 {FILE}"), done.stderr
@@ -176,7 +197,7 @@ def test_two_at_once_do_not_disturb_each_other(served: Path) -> None:
         )
         for rate in rates
     ]
-    assert [process.wait(60) for process in started] == [0, 0]
+    assert [process.wait(LIMIT_S) for process in started] == [0, 0]
     for rate in rates:
         ways = sj.Results.read(served / f"out/{rate}").meta["world"]["ways"]
         # Every packet of the file passed, and none faster than its own rate allows.
@@ -185,7 +206,7 @@ def test_two_at_once_do_not_disturb_each_other(served: Path) -> None:
 
 def test_shells_in_shells_are_a_chain() -> None:
     inner = [*SHELL, "--down", "20Mbit/s", "--rtt", "30ms", "--quiet", "--"]
-    ping = ["ping", "-n", "-c", "3", "-i", "0.2", "server"]
+    ping = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "60", "server"]
     done = shell("--down", "20Mbit/s", "--rtt", "20ms", "--quiet", "--", *inner, *ping)
     assert done.returncode == 0, done.stderr
     # Half of both times each way; nothing on the way makes it shorter.
@@ -194,6 +215,8 @@ def test_shells_in_shells_are_a_chain() -> None:
 
 
 def test_the_far_side_may_be_the_network_of_the_machine(served: Path) -> None:
+    if subprocess.run(["unshare", "--net", "--mount", "--pid", "--fork", "true"], check=False).returncode != 0:
+        pytest.skip("needs root that may make namespaces")
     before = Path("/proc/sys/net/ipv4/ip_forward").read_text()
     server = subprocess.Popen(
         [sys.executable, "-u", "-m", "http.server", "0"],
@@ -254,13 +277,16 @@ def test_a_command_that_does_not_exist_is_one_clear_error() -> None:
 
 def test_a_machine_without_namespaces_is_one_clear_error() -> None:
     # A user namespace in which none may be made.
+    tried = ["unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_net_namespaces"]
+    if subprocess.run(tried, check=False, capture_output=True).returncode != 0:
+        pytest.skip("this system makes no user namespace whose limits can be set")
     limit = 'echo 0 > /proc/sys/user/max_net_namespaces && exec "$@"'
     done = subprocess.run(
         ["unshare", "-Ur", "sh", "-c", limit, "sh", *SHELL, "--down", "5Mbit/s", "--", "true"],
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 2
     assert done.stderr.startswith("sojourn: cannot make the network: "), done.stderr
@@ -270,18 +296,21 @@ def test_a_machine_without_namespaces_is_one_clear_error() -> None:
 # What is left behind
 
 
-def _state() -> dict[str, object]:
-    """Namespaces, interfaces and temporary files of the machine."""
+def _state() -> set[str]:
+    """Namespaces, interfaces and temporary files of the machine; other tests have some of their own at any time."""
 
     def said(*command: str) -> list[str]:
-        return sorted(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+        tools = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=tools).stdout.splitlines()
 
     links = json.loads("".join(said("ip", "-json", "link")) or "[]")
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
     return {
-        "namespaces": said("ip", "netns"),
-        "interfaces": sorted(link["ifname"] for link in links),
-        "mounts": sorted(line for line in said("findmnt", "-rno", "TARGET") if "sojourn" in line),
-        "files": sorted(file.name for file in Path(tempfile.gettempdir()).iterdir() if "sojourn-shell" in file.name),
+        *(f"namespace {name}" for name in said("ip", "netns") if not name.startswith("sojourn-")),
+        # Those of the shell's ends, in whatever namespace they would be left.
+        *(f"interface {link['ifname']}" for link in links if link["ifname"].startswith(("inner", "port-", "eth"))),
+        *(f"mount {line}" for line in mounts if "sojourn-shell" in line),
+        *(f"file {file.name}" for file in Path(tempfile.gettempdir()).iterdir() if "sojourn-shell" in file.name),
     }
 
 
@@ -327,17 +356,74 @@ def test_a_kill_of_any_process_at_any_moment_leaves_nothing() -> None:
         if what == "http.server":
             # The far side's program is not watched once it listens.
             process.kill()
-        status = process.wait(30)
+        status = process.wait(LIMIT_S)
         assert status != 0, what
-        until = time.monotonic() + 30
+        until = time.monotonic() + LIMIT_S
         while left := _marked(mark):
             assert time.monotonic() < until, (what, left)
             time.sleep(0.02)
     # Interfaces go when the kernel has freed the last namespace.
-    until = time.monotonic() + 30
-    while (after := _state()) != before and time.monotonic() < until:
+    until = time.monotonic() + LIMIT_S
+    while (left_over := _state() - before) and time.monotonic() < until:
         time.sleep(0.1)
-    assert after == before, hit
+    assert not left_over, hit
+
+
+def test_a_kill_while_results_are_written_leaves_no_part_of_them(tmp_path: Path) -> None:
+    # The writing is made to last.
+    words = ["--down", "20Mbit/s", "--out", "new/run", "--", "true"]
+    stuck = (
+        "import sys, time\n"
+        "from sojourn import folder\n"
+        "def slow(results, staging, command):\n"
+        "    (staging / 'part').write_text('x')\n"
+        "    print('writing', flush=True)\n"
+        "    time.sleep(1000)\n"
+        "folder.write = slow\n"
+        "from sojourn.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", stuck, "shell", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    assert [path.name for path in (tmp_path / "new").glob(".run.*/*")] == ["part"]
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + LIMIT_S
+    while list(tmp_path.iterdir()):
+        assert time.monotonic() < until, list(tmp_path.rglob("*"))
+        time.sleep(0.02)
+
+
+def test_the_fixture_gives_links_that_are_gone_after_the_test(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["sojourn.shell.fixture"]\n')
+    (tmp_path / "test_link.py").write_text(
+        "made = []\n"
+        "def test_one(sojourn_link):\n"
+        "    lab = sojourn_link(down='10 Mbit/s', rtt='30 ms')\n"
+        "    made.append(lab)\n"
+        "    done = lab.run('client', ['ping', '-n', '-c', '1', '-W', '60', 'server'])\n"
+        "    assert done.returncode == 0\n"
+        "    assert float(done.stdout.split('time=')[1].split()[0]) >= 30.0\n"
+        "def test_two(sojourn_link):\n"
+        "    assert made[0]._world._holder is None\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
 
 
 # The link
@@ -365,25 +451,25 @@ def test_a_trace_delivers_its_opportunities_in_every_100_ms(tmp_path: Path) -> N
         packets = tmp_path / f"packets{attempt}"
         with Emulation(link, pcapng=packets) as lab:
             # A multicast report between two datagrams would take a part of an opportunity.
-            for host in ("server", "client"):
-                lab.run(host, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6"])
+            without_ipv6(lab)
             lab.start("server", [sys.executable, "-c", sends])
             assert lab.run("client", [sys.executable, "-c", takes]).returncode == 0
             outcome = lab.finish()
         states, down = outcome.states, outcome.states[-1]["directions"][0]
-        # Opportunities that the machine came too late for are lost, and counted: that is another machine's test.
-        if down["late_s"] == down["blocked_s"] == 0:
+        # Opportunities that the machine came too late for are lost, and counted: that is another machine's test. So
+        # is one where half of the frames leave later than a sixth of the least time between opportunities, 3 ms.
+        if down["late_s"] == down["blocked_s"] == 0 and down["lateness"]["p50_s"] < 0.0005:
             break
     else:
-        pytest.skip("the machine loses rate in every attempt")
+        pytest.skip("the machine is late in every attempt")
 
     def offered(uptime_s: float) -> int:
         """Opportunities up to an instant, the trace repeated every 200 ms."""
         periods, within = divmod(uptime_s * 1e3, 200.0)
         return int(periods) * len(opportunities) + sum(at <= within for at in opportunities)
 
-    # By the device's count: while the queue is not empty, packets of 1500 B of IP leave it at one opportunity each. A
-    # look at the device in a turn that is late sees what left up to then.
+    # By the device's count: while the queue is not empty, packets of 1500 B of IP leave it at one opportunity
+    # each. A look at the device in a turn that is late sees what left up to then.
     longest = down["lateness"]["max_s"]
     ways = [(state["uptime_s"], state["directions"][0]) for state in states]
     full = [(at, way["counts"]["forwarded"]["packets"]) for at, way in ways if way["backlog"]["packets"] > 50]
@@ -392,43 +478,50 @@ def test_a_trace_delivers_its_opportunities_in_every_100_ms(tmp_path: Path) -> N
     assert sum(sent == offered(at) - skipped for at, sent in full) > len(full) / 2
     assert all(sent >= offered(at - longest - 0.002) - skipped for at, sent in full)
 
-    # On the wire, once the queue is full: each frame at its opportunity, later by at most the longest lateness
-    # that the device shows. Between its look at the clock and the note in the file lies at most a turn of its thread.
-    instants = [(period * 200 + at) / 1e3 for period in range(100) for at in opportunities][skipped:]
-    every = [at for at, length, _ in frames(packets / "client.pcapng") if length == 1514]
-    times, first = every[full[0][1] :], full[0][1]
-
-    def lateness(shift: int) -> list[float]:
-        return [at - instant for at, instant in zip(times, instants[first + shift :], strict=False)]
-
-    # The hosts' own frames may have used opportunities before, so the first one is found by the least spread.
-    shift = min(range(-first, 4), key=lambda shift: max(lateness(shift)) - min(lateness(shift)))
-    late, nominal = lateness(shift), instants[first + shift :]
-    origin = min(late)
-    assert max(late) - origin <= longest * 1.01 + 0.002
+    # On the wire, once the queue is full: each frame at its own opportunity. The file says when the device's clock
+    # began, and the trace begins with it, so nothing is fitted: a shift by a single opportunity is seen.
+    instants = [(period * 200 + at) / 1e3 for period in range(200) for at in opportunities][skipped:]
+    began, first = began_s(packets / "client.pcapng"), full[0][1]
+    from_server = bytes.fromhex("02 00 00 4d 00 01")
+    noted = [at - began for at, _, data in frames(packets / "client.pcapng") if data[6:12] == from_server]
+    times, nominal = noted[first:], instants[first:]
+    late = sorted(at - instant for at, instant in zip(times, nominal, strict=False))
+    # To the precision of a double: seconds since 1970 to 0.3 us, twice.
+    assert late[0] > -1e-6
+    # One opportunity later is 3 ms or more for two frames of five, and nothing for the two that share an instant with
+    # the next one.
+    assert late[len(late) * 3 // 4] < 0.003
+    # The time in the file is read after the frame has left, so the system may stop the device in between.
+    assert late[len(late) * 19 // 20] <= longest * 1.01 + 0.002
     bin_s = 0.1
-    for number in range(1, int((times[-1] - origin - nominal[0]) / bin_s)):
+    for number in range(1, int((times[-1] - nominal[0]) / bin_s)):
         until = nominal[0] + number * bin_s
-        by_then = sum(at - origin <= until for at in times)
-        least = sum(instant <= until - longest - 0.002 for instant in nominal)
+        by_then = sum(at <= until for at in times)
+        least = sum(instant <= until - late[-1] for instant in nominal)
         assert least <= by_then <= sum(instant <= until + 1e-6 for instant in nominal)
 
 
 def test_losses_delays_and_copies_are_those_of_the_link() -> None:
     with emulate(down="50 Mbit/s", rtt="20 ms", loss="20%", duplicate="10%", jitter="2 ms", seed=1) as lab:
-        done = lab.run("client", ["ping", "-n", "-c", "200", "-i", "0.01", "-W", "2", "server"])
+        without_ipv6(lab)
+        done = lab.run("client", ["ping", "-n", "-c", "200", "-i", "0.01", "-W", "60", "server"])
+        # What follows the others has passed only when they have, so a late machine loses no answer.
+        lab.run("client", ["ping", "-n", "-c", "5", "-i", "0.2", "-W", "60", "server"])
+        counted = lab.run("client", ["grep", "^Icmp:", "/proc/net/snmp"]).stdout.splitlines()
         outcome = lab.finish()
-    answered = {line.split("icmp_seq=")[1].split()[0] for line in done.stdout.splitlines() if "icmp_seq=" in line}
+    answers = dict(zip(counted[0].split()[1:], map(int, counted[1].split()[1:]), strict=True))["InEchoReps"]
     down = outcome.ways["down"].metrics
     assert down["link_losses_packets"] is not None
     assert down["arrivals_packets"] is not None
-    # What the link lost is what was not answered; of 200 with 20 % the standard error is 5.7.
-    # A few frames are the hosts' own: they join multicast groups.
-    assert 0 <= down["arrivals_packets"] - down["link_losses_packets"] - len(answered) <= 3
-    assert abs(down["link_losses_packets"] - 40) < 23
-    assert 0 <= down["link_duplicates_packets"] - done.stdout.count("DUP!") <= 3
-    assert done.stdout.count("DUP!") > 0
+    assert down["link_duplicates_packets"] is not None
+    # What the link neither lost nor doubled arrived once. The last answers may still be on their way at the end.
+    arrived = down["arrivals_packets"] - down["link_losses_packets"] + down["link_duplicates_packets"]
+    assert 0 <= arrived - answers <= 3
+    # Of 205 with 20 % 41 are lost, with a standard error of 5.7; 10 % of the others are doubled, 16 with 3.8.
+    assert abs(down["link_losses_packets"] - 41) < 23
+    assert abs(down["link_duplicates_packets"] - 16) < 16
     times = [float(line.split("time=")[1].split()[0]) for line in done.stdout.splitlines() if "time=" in line]
+    # 10 ms each way, of which the jitter takes away at most 2 ms down.
     assert min(times) >= 18.0
 
 
@@ -453,7 +546,7 @@ def test_a_scenario_with_one_link_can_be_emulated_and_others_are_refused() -> No
         "flows": [{"name": "f", "from": "server", "to": "client"}],
     }
     with emulate(sj.Network.from_dict(one)) as lab:
-        assert lab.run("client", ["ping", "-n", "-c", "1", "-W", "9", "server"]).returncode == 0
+        assert lab.run("client", ["ping", "-n", "-c", "1", "-W", "60", "server"]).returncode == 0
         # A scenario's link takes its delay in each direction.
         assert [way["delay_s"] for way in lab.finish().states[-1]["directions"]] == [0.005, 0.005]
     with pytest.raises(

@@ -91,6 +91,7 @@ const ENDS: &[Scope] = &[Scope::Run, Scope::Group, Scope::Flow];
 const GROUP: &[Scope] = &[Scope::Group];
 const FLOWS: &[Scope] = &[Scope::Run, Scope::Group];
 const DROPS: &[Scope] = &[Scope::Group, Scope::Flow];
+const RUN: &[Scope] = &[Scope::Run];
 const LOSS: &[Scope] = &[Scope::Run, Scope::Queue, Scope::Group, Scope::Flow];
 
 macro_rules! metrics {
@@ -201,6 +202,12 @@ metrics! {
     "delay_above_50_ms_ratio", "ratio" as "%", GROUP, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.";
     "delay_above_100_ms_ratio", "ratio" as "%", GROUP, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.";
     "dropped_packets", "packets", DROPS, "Dropped", Neither, "count", "Data packets dropped at any queue.";
+    "lateness_ms_mean", "ms", RUN, "Lateness, mean", Lower, "mean over packets", "Real packets only: how much later than at their nominal instants packets left the queue under test, because the machine was busy.";
+    "lateness_ms_p99", "ms", RUN, "Lateness, p99", Lower, "quantile over packets", "Real packets only: lateness that 99 % of the packets did not exceed.";
+    "lateness_ms_max", "ms", RUN, "Lateness, longest", Lower, "maximum over packets", "Real packets only: the longest lateness of a packet.";
+    "late_ratio", "ratio" as "%", RUN, "Time lost", Lower, "time over time", "Real packets only: share of the time for which the queue under test had packets to send and the machine came too late to send them.";
+    "marked_late_runs", "runs", RUN, "Marked late", Lower, "0 or 1", "Real packets only: 1 if the run was too late to be trusted at the last attempt, 0 if not. The mean is the share of such runs.";
+    "repeated_runs", "runs", RUN, "Repeated", Neither, "count", "Real packets only: how often the run was repeated because it was marked late.";
 }
 
 /// The metric called `name`.

@@ -5,6 +5,7 @@ mod gym;
 mod plugin;
 mod reports;
 mod stepper;
+mod users;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyFutureWarning, PyValueError};
@@ -372,6 +373,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<driver::Driver>()?;
     module.add_class::<gym::Environments>()?;
     module.add_class::<stepper::Stepper>()?;
+    module.add_class::<users::Users>()?;
     module.add_class::<Stop>()?;
     module.add_class::<reports::Reports>()?;
     module.add_class::<reports::Table>()?;

@@ -60,7 +60,7 @@ def add(verbs: Any) -> None:
         "--world",
         choices=WORLDS,
         default=WORLDS[0],
-        help="real: on real packets and the kernel's own TCP, for scenarios of one link, bulk TCP and constant UDP; "
+        help="real: on real packets and the kernel's own TCP and UDP, for scenarios of one link; "
         "both: the simulation beside it, with the differences (default simulated)",
     )
     several.set_defaults(command=compare)
@@ -207,27 +207,32 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def _real(options: argparse.Namespace, schemes: Schemes) -> int:
-    from sojourn import folder, runner
+    from sojourn import runner
+    from sojourn.plan.progress import for_stream
     from sojourn.shell import compare as real
 
     given = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
-    with ExitStack() as stack:
-        if options.out:
-            staging = stack.enter_context(folder.staged(options.out, force=options.force))
-
-        def say(line: str) -> None:
-            print(f"sojourn: {line}", file=sys.stderr, flush=True)
-
-        results = real.compare(options.file, schemes, say=say, **given)
-        if options.out:
-            folder.write(results, staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+    command = shlex.join(["sojourn", *sys.argv[1:]])
+    kept = {"out": options.out, "force": options.force, "command": command}
+    try:
+        results = real.compare(options.file, schemes, watch=for_stream(), **kept, **given)
+    except KeyboardInterrupt:
+        return _interrupted(options)
     if late := results.meta["world"]["late"]:
-        print(f"sojourn: warning: MARKED: {late}", file=sys.stderr)
+        print(f"sojourn: warning: MARKED late: {late}", file=sys.stderr)
     _print(options, results)
     if options.world == "both":
         simulated = runner.compare(options.file, schemes, jobs=options.jobs, **given)
         print(f"\n{real.beside(results, simulated)}")
     return 0
+
+
+def _interrupted(options: argparse.Namespace) -> int:
+    """Say that the same command continues; raise again where nothing is kept."""
+    if not options.out or not Path(options.out).exists():
+        raise KeyboardInterrupt
+    print(f"sojourn: interrupted; finished runs are in {options.out}, the same command continues", file=sys.stderr)
+    return INTERRUPTED
 
 
 def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
@@ -254,13 +259,7 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
                 **given,
             )
         except KeyboardInterrupt:
-            if not options.out or not Path(options.out).exists():
-                raise
-            print(
-                f"sojourn: interrupted; finished runs are in {options.out}, the same command continues",
-                file=sys.stderr,
-            )
-            return INTERRUPTED
+            return _interrupted(options)
         _print(options, results)
         return 0
     with ExitStack() as stack:

@@ -14,6 +14,7 @@ from sojourn.cli import text
 from sojourn.cli.options import add_group, add_jobs, add_json, add_number, add_out
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
+from sojourn.plan.identity import REAL
 from sojourn.plan.store import Store
 from sojourn.processors import cores
 
@@ -161,13 +162,18 @@ def _check(options: argparse.Namespace) -> None:
     print(f"{least} runs" if least == most else f"{least} to {most} runs, as the precision goal needs")
     if found:
         print(f"{found} of them are in the store {options.store}")
+    if plan.world == REAL:
+        from sojourn.shell.executor import check
+
+        check(cells)
     if options.no_pilot or found == most:
         return
     seen = pilot(cells)
-    jobs = options.jobs or cores()
+    jobs = 1 if plan.world == REAL else options.jobs or cores()
     times = [duration(math.ceil(max(runs - found, 0) * seen.run_s / jobs)) for runs in (least, most)]
     span = times[0] if least == most else f"{times[0]} to {times[1]}"
-    print(f"about {span} on {jobs} threads: a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
+    where = "real packets" if plan.world == REAL else f"{jobs} threads"
+    print(f"about {span} on {where}: a run takes {_brief(seen.run_s)} ({seen.runs} timed)")
 
 
 def _brief(seconds: float) -> str:

@@ -11,6 +11,7 @@ from sojourn import core, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
+from sojourn.plan.identity import SIMULATED, WORLDS
 from sojourn.plan.model import Plan
 from sojourn.plan.parts import CEILING, FLOOR, Figure, Precision, Variation
 from sojourn.plugins import loading as plugins
@@ -21,6 +22,7 @@ T = TypeVar("T")
 _TOP = (
     "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision",
     "series", "show", "plugins",
+    "series", "show", "world",
 )  # fmt: skip
 _MANY = 1_000_000
 
@@ -104,6 +106,7 @@ class _Reader:
             schemes=self._schemes(document),
             vary=variations,
             paired=self._paired(document, variations),
+            world=self._world(document),
             seed=self._whole((), document, "seed", 0, 2**63 - 1, 1),
             replications=self._whole((), document, "replications", 1, _MANY, 10),
             precision=self._precision(document),
@@ -132,6 +135,12 @@ class _Reader:
             self.refuse(("scenario",), f"{value!r} is not a scenario; allowed: a name, a path, or a table")
         beside = self._folder / value
         return self._try(("scenario",), lambda: read_text(beside if beside.is_file() else value))
+
+    def _world(self, document: Mapping[str, Any]) -> str:
+        world = document.get("world", SIMULATED)
+        if world not in WORLDS:
+            self.refuse(("world",), f"{world!r} is not known; allowed: {', '.join(WORLDS)}")
+        return str(world)
 
     def _sets(self, document: Mapping[str, Any]) -> list[str]:
         return [f"{key}={toml.inline(found)}" for key, found in _flat(self._table((), document, "set"))]

@@ -17,7 +17,7 @@ from sojourn.core import Document, SojournError
 from sojourn.plan import expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
 from sojourn.plan.expand import Cell, Cells
-from sojourn.plan.identity import build
+from sojourn.plan.identity import REAL, build
 from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
@@ -163,13 +163,30 @@ def run(
         if value is not None and value < 1:
             raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
     cells = plan if isinstance(plan, Cells) else expand.cells(plan)
+    if cells.plan.world == REAL:
+        from sojourn.shell.executor import check
+
+        if scheduler:
+            raise SojournError(
+                "real packets need this machine's network; allowed: a plan of simulated runs on a cluster"
+            )
+        # Before anything starts.
+        check(cells)
     with Store.writing(folder) as store:
         driver = Driver(cells, store, force=force)
-        executor: Executor = Cluster(scheduler) if scheduler else Threads(jobs or cores())
+        executor = _executor(cells, store, jobs, scheduler)
         try:
             return driver.drive(executor, max_runs, watch)
         finally:
             executor.close()
+
+
+def _executor(cells: Cells, store: Store, jobs: int | None, scheduler: str | None) -> Executor:
+    if cells.plan.world == REAL:
+        from sojourn.shell.executor import Packets
+
+        return Packets(store.folder)
+    return Cluster(scheduler) if scheduler else Threads(jobs or cores())
 
 
 class Driver:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from sojourn import core, toml
 from sojourn.core import Document, SojournError
-from sojourn.plan.identity import Run, scenario_hash, stripped
+from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
 from sojourn.plan.parts import SCHEME, Value, derived_seed
 from sojourn.scheme import Scheme, with_parameters
 from sojourn.units import to_ns
@@ -45,6 +45,10 @@ class Cell:
         Hash of the canonical scenario.
     seed
         Of its runs.
+    series, series_replications
+        As the plan's.
+    world
+        As the plan's.
     """
 
     number: int
@@ -55,6 +59,7 @@ class Cell:
     seed: int
     series: str | None = None
     series_replications: int = 0
+    world: str = SIMULATED
 
     def __str__(self) -> str:
         return describe(self.label, self.levels)
@@ -62,7 +67,7 @@ class Cell:
     def run(self, replication: int) -> Run:
         """Return the run of a replication."""
         sampled = self.series if replication < self.series_replications else None
-        return Run(self.scenario, self.scheme.canonical or None, self.seed, replication, sampled)
+        return Run(self.scenario, self.scheme.canonical or None, self.seed, replication, sampled, self.world)
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,8 @@ def cells(plan: Plan) -> Cells:
                 bad.setdefault(_without_place(str(error)), []).append(describe(scheme.label, levels))
                 continue
             seed = _seed(plan, scheme.label, levels)
-            known[key] = Cell(len(known), own, scheme.label, levels, at, seed, plan.series, plan.series_replications)
+            sampled = plan.series, plan.series_replications
+            known[key] = Cell(len(known), own, scheme.label, levels, at, seed, *sampled, plan.world)
     if bad:
         raise SojournError(_impossible(plan, bad, len(seen)))
     _check_twins(plan, known.values())

@@ -18,6 +18,12 @@ Of the series the run says the interval; that each flow has one is the scenario'
 """
 
 
+SIMULATED: Final = "simulated"
+REAL: Final = "real"
+WORLDS: Final = (SIMULATED, REAL)
+"""Where runs are done: in the simulator, or on real packets."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run: a scenario under a scheme, in one replication.
@@ -32,6 +38,8 @@ class Run:
         Of the random streams.
     series
         Sampling interval or None.
+    world
+        ``simulated`` or ``real``.
     """
 
     scenario: str
@@ -39,10 +47,12 @@ class Run:
     seed: int
     replication: int
     series: str | None
+    world: str = SIMULATED
 
     def id(self, build: str) -> str:
         """Return the run's identity under a build of the code: 32 hexadecimal digits."""
-        return _hash([self.scenario, self.scheme, self.seed, self.replication, self.series, build])
+        world = [] if self.world == SIMULATED else [self.world]
+        return _hash([self.scenario, self.scheme, self.seed, self.replication, self.series, build, *world])
 
     @property
     def task(self) -> str:

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from sojourn.plan.identity import SIMULATED
 from sojourn.plan.parts import Factor, Figure, Precision, Variation
 from sojourn.scheme import Scheme
 
@@ -52,6 +53,8 @@ class Plan:
         To draw.
     description
         A sentence for reports.
+    world
+        ``simulated``, or ``real`` for real packets through the kernel's own TCP and UDP.
     source
         What messages call the scenario.
     origin
@@ -72,6 +75,7 @@ class Plan:
     metrics: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     description: str = ""
+    world: str = SIMULATED
     source: str = field(default="scenario", compare=False)
     origin: str = field(default="plan", compare=False)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
 from sojourn.plugins.loading import shipped_in
+from sojourn.plan.identity import SIMULATED
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -26,6 +27,7 @@ def dumps(plan: Plan) -> str:
     document: dict[str, Any] = {
         "name": plan.name,
         "description": plan.description or None,
+        "world": None if plan.world == SIMULATED else plan.world,
         "seed": plan.seed,
         "replications": None if plan.precision else plan.replications,
         "paired": None if plan.paired is None else list(plan.paired),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from sojourn import core
 from sojourn.core import SojournError
 from sojourn.plan import manifest, rows, store, worker
 from sojourn.plan.executors import Threads
-from sojourn.plan.identity import Run, scenario_hash
+from sojourn.plan.identity import REAL, WORLDS, Run, scenario_hash
 from sojourn.plan.manifest import COPY, DATA, MANIFEST, MARK, Content, Files, StoreDamagedError
 from sojourn.plan.store import Store
 from sojourn.processors import cores
@@ -321,6 +322,8 @@ class _Repair:
     def _batch(self, held: list[dict[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[int, Run], ...]]:
         names = list(dict.fromkeys(str(row["scenario"]) for row in held))
         runs = tuple((names.index(str(row["scenario"])), _run_of(row)) for row in held)
+        if any(run.world == REAL for _, run in runs):
+            raise SojournError("its runs are of real packets, which are never the same again")
         return tuple(self._scenario(name) for name in names), runs
 
     def _scenario(self, name: str) -> str:
@@ -396,8 +399,8 @@ def _run_of(row: Mapping[str, Any]) -> Run:
     SojournError
         If it has another identity.
     """
-    for scheme in (row["scheme"] or None, ""):
-        run = Run(row["scenario"], scheme, row["seed"], row["replication"], row["sampled"])
+    for scheme, world in itertools.product((row["scheme"] or None, ""), WORLDS):
+        run = Run(row["scenario"], scheme, row["seed"], row["replication"], row["sampled"], world)
         if run.id(row["build"]) == row[rows.KEY]:
             return run
     raise SojournError(f"the run {row[rows.KEY]} is not made from what its row says")

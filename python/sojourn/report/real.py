@@ -38,7 +38,11 @@ def facts(results: Results, found: Mapping[str, Any]) -> list[tuple[str, str]]:
             if late.get(key) is not None
         ]
         what = ", ".join(shown) if shown else "no packet"
-        lost = f"{way['lost_rate_s']:.3f} s of the rate lost, {way['missed_frames']} frames missed"
+        lost = f"{way['lost_rate_s']:.3f} s of the rate lost"
+        if "missed_frames" in way:
+            lost += f", {way['missed_frames']} frames missed"
+        if way.get("repeated"):
+            lost += f", repeated {way['repeated']:.0f} times"
         measured.append((f"Lateness, {name}", f"{what}; {lost}"))
     return measured
 

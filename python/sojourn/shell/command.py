@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command, and return its exit status."""
     from sojourn.shell.emulation import Emulation
     from sojourn.shell.link import Link
-    from sojourn.shell.world import check_command, own_level
+    from sojourn.shell.world import check_command, machine_forwards, own_level
 
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
     interactive = not words
@@ -81,11 +81,18 @@ def run(options: argparse.Namespace) -> int:
             "--host connects to this machine's own network, which needs root; allowed: sudo, or --serve COMMAND, "
             "which needs none"
         )
+    if options.host and not options.quiet and own_level() == 0 and not machine_forwards():
+        print(
+            "sojourn shell: this machine does not forward packets, so only its own addresses are reached; "
+            "`sysctl -w net.ipv4.ip_forward=1` lets it",
+            file=sys.stderr,
+        )
     link = Link(**{one.name: getattr(options, one.name) for one in fields(Link) if _given(options, one.name)})
     for place in (options.out, options.pcapng):
         if place is not None:
             _free(Path(place), force=options.force)
-    with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host) as lab:
+    kept = folder.leftovers(options.out) if options.out is not None else None
+    with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host, leftovers=kept) as lab:
         if served:
             lab.serve(served)
         if interactive and not options.quiet:
@@ -94,13 +101,13 @@ def run(options: argparse.Namespace) -> int:
             lab.begin()
             status = lab.start("client", command).wait() or 0
         outcome = lab.finish(status)
-    if not options.quiet:
-        print(outcome.table(), file=sys.stderr)
-    if options.out is not None:
-        with folder.staged(options.out, force=options.force) as staging:
-            folder.write(outcome.results(), staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
         if not options.quiet:
-            print(options.out, file=sys.stderr)
+            print(outcome.table(), file=sys.stderr)
+        if options.out is not None:
+            with folder.staged(options.out, force=options.force) as staging:
+                folder.write(outcome.results(), staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
+            if not options.quiet:
+                print(options.out, file=sys.stderr)
     return status if status >= 0 else 128 - status
 
 

@@ -105,6 +105,11 @@ def examine(*, measure: bool = True) -> dict[str, tuple[bool, str]]:
     return found
 
 
+def forwarded_bit_s() -> float:
+    """Measure the fastest link that this machine carries; takes :data:`MEASURED_S`."""
+    return _measure().ways["down"].throughput_bit_s
+
+
 def _nothing() -> Outcome:
     with emulate(down="1 Mbit/s") as lab:
         return lab.finish()

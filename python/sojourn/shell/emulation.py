@@ -18,7 +18,7 @@ from sojourn.shell.link import Link, configuration, the_link
 from sojourn.shell.outcome import Outcome, measured
 from sojourn.shell.world import HOSTS, World, WorldError, check_command
 
-SERVES_S: Final = 5.0
+SERVES_S: Final = 30.0
 """A program on the far side that does not listen within this time counts as ready."""
 
 
@@ -38,6 +38,9 @@ class Emulation:
         A folder for the packets that pass both ends of the link: ``server.pcapng`` and ``client.pcapng``.
     attached
         Whether the far side is the network of this process, in place of a host.
+    leftovers
+        What :func:`sojourn.folder.leftovers` says of a folder that is written before the block ends; it is removed if
+        this process is killed.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class Emulation:
         seed: int | None = None,
         pcapng: str | Path | None = None,
         attached: bool = False,
+        leftovers: Mapping[str, Any] | None = None,
     ) -> None:
         self.scenario = _scenario(link)
         self.seed = int.from_bytes(os.urandom(4), "big") if seed is None else seed
@@ -59,7 +63,7 @@ class Emulation:
         text = configuration(self.scenario, seed=self.seed, pcapng=folder)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self._world = World(text, attached=attached)
+        self._world = World(text, attached=attached, leftovers=leftovers)
         self._first: int | None = None
         self._began_s = 0.0
 

@@ -11,12 +11,15 @@ standard input, output and error as descriptors.
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import errno
 import fcntl
+import importlib.util
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -76,7 +79,8 @@ def _enter_user_namespace() -> None:
         ) from None
 
 
-def _isolate() -> None:
+def _isolate(*, machine: bool) -> None:
+    """Leave the namespaces of the user; `machine` says that the machine's own network must remain in reach."""
     # Root of a container may lack the right to make namespaces, and gain it in a user namespace.
     if os.geteuid() != 0:
         _enter_user_namespace()
@@ -86,6 +90,11 @@ def _isolate() -> None:
     except OSError as error:
         if error.errno != errno.EPERM:
             raise ImpossibleError(f"this system makes no namespaces: {error}") from None
+        if machine:
+            raise ImpossibleError(
+                "root may make no namespaces here, so the machine's own network is out of reach; allowed: root with "
+                "the capabilities CAP_SYS_ADMIN and CAP_NET_ADMIN, or no --host"
+            ) from None
         _enter_user_namespace()
         _unshare(flags)
 
@@ -109,6 +118,7 @@ class World:
     def __init__(self, plan: dict[str, Any]) -> None:
         self.plan = plan
         self.net: dict[str, int] = {}
+        self.translation: socket.socket | None = None
 
     def build(self) -> None:
         """Make namespaces, interfaces, addresses and names."""
@@ -122,6 +132,8 @@ class World:
         self._cables()
         for end in self.plan["ends"]:
             self._address(end)
+        if self.plan["translated"]:
+            self._translate(*self.plan["translated"])
         _mount("none", "/", None, MS_REC | MS_PRIVATE)
         self._names()
         # Without a /proc of its own, which some containers refuse, programs see the processes outside as well.
@@ -129,6 +141,22 @@ class World:
             _mount("proc", "/proc", "proc", 0)
         except OSError:
             self.plan["own_proc"] = False
+
+    def _translate(self, network: str, prefix: int, interface: str) -> None:
+        """Give what leaves the server's network an address of that network, while this process lives."""
+        spec = importlib.util.spec_from_file_location("nat", os.path.join(os.path.dirname(__file__), "nat.py"))  # noqa: PTH118, PTH120
+        if spec is None or spec.loader is None:
+            raise ImpossibleError("the file nat.py of this package is missing; allowed: a whole installation")
+        nat = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(nat)
+        self.enter("server")
+        try:
+            self.translation = nat.masquerade(network, prefix, interface)
+        except OSError as error:
+            raise ImpossibleError(
+                f"the kernel does not translate addresses ({error.strerror or error}); allowed: a kernel with "
+                "nf_tables and its NAT (modules nft_masq and nft_chain_nat), or no --host"
+            ) from None
 
     def enter(self, host: str) -> None:
         """Make the network of a host that of this process."""
@@ -324,7 +352,7 @@ def main(fd: int) -> int:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     try:
-        _isolate()
+        _isolate(machine=bool(plan["machine"]))
     except (ImpossibleError, OSError) as error:
         user.send(json.dumps({"impossible": str(error)}).encode())
         return 2
@@ -340,7 +368,21 @@ def main(fd: int) -> int:
             _, status = os.waitpid(first, 0)
         except InterruptedError:
             continue
+        if plan["leftovers"] and os.getppid() != plan["user"]:
+            _remove(plan["leftovers"])
         return os.waitstatus_to_exitcode(status) & 0xFF
+
+
+def _remove(leftovers: dict[str, Any]) -> None:
+    """Remove results that the user was writing when it was killed."""
+    parent = leftovers["parent"]
+    with contextlib.suppress(OSError):
+        for name in os.listdir(parent):  # noqa: PTH208
+            if name.startswith(leftovers["prefix"]) and name.endswith(leftovers["suffix"]):
+                shutil.rmtree(os.path.join(parent, name), ignore_errors=True)  # noqa: PTH118
+        for folder in leftovers["made"]:
+            # Only an empty one.
+            os.rmdir(folder)  # noqa: PTH106
 
 
 if __name__ == "__main__":

@@ -224,6 +224,14 @@ def the_link(scenario: Document) -> dict[str, Any]:
     return link
 
 
+def rates_bit_s(scenario: Document) -> list[float]:
+    """Return the constant rates that a scenario's link has at any time."""
+    link = scenario["links"][0]
+    rates = [link.get(key) for key in ("rate", "reverse_rate")]
+    rates += [change.get("rate") for change in scenario.get("changes", ())]
+    return [_bit_s(rate) for rate in rates if rate is not None]
+
+
 def _bit_s(rate: str) -> float:
     from sojourn.topology.model import rate_bit_s
 
@@ -278,4 +286,4 @@ def _frames(link: Mapping[str, Any]) -> int:
     return min(_MOST_FRAMES, _LEAST_FRAMES + int(travelling))
 
 
-__all__ = ["DOWN", "FASTEST_BIT_S", "NAME", "UP", "Link", "configuration", "the_link"]
+__all__ = ["DOWN", "FASTEST_BIT_S", "NAME", "UP", "Link", "configuration", "rates_bit_s", "the_link"]

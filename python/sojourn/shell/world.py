@@ -26,13 +26,20 @@ from sojourn.device.lab import LabError, find_sojournd
 LEVEL: Final = "SOJOURN_SHELL_LEVEL"
 """How deep a program is in shells that were started in shells; absent outside."""
 
+HOST: Final = "SOJOURN_SHELL_HOST"
+"""Set for programs whose outermost far side is a machine's own network."""
+
 HOSTS: Final = ("client", "server")
 MTU: Final = 1500
 _DEEPEST: Final = 8
 _NETWORK: Final = "10.77"
-_START_S: Final = 20.0
+_FIRST_OF_MACHINE: Final = 128
+"""Networks 10.77.128.0/24 and up are links to the machine's own network; those below, links within shells."""
+_START_S: Final = 120.0
+"""Nothing takes so long on a machine that works; a busy one takes seconds to start a program."""
+
 _INSIDE: Final = Path(__file__).with_name("inside.py")
-_STOP_S: Final = 10.0
+_STOP_S: Final = 60.0
 _ENDED: Final = "the process that holds the network was ended; everything in it ended with it"
 
 
@@ -49,8 +56,8 @@ class World:
         The device's configuration, with the ports ``port-a`` towards the server and ``port-b`` towards the client.
     attached
         Whether the far side is the network in which this process runs, in place of a host of its own.
-    traced
-        Files that the device itself writes, which must be possible.
+    leftovers
+        What a kill of this process would leave of results, as :func:`sojourn.folder.leftovers` says it.
 
     Raises
     ------
@@ -58,10 +65,15 @@ class World:
         The system has no namespaces for this user, or a program is missing.
     """
 
-    def __init__(self, configuration: str, *, attached: bool = False) -> None:
+    def __init__(
+        self, configuration: str, *, attached: bool = False, leftovers: Mapping[str, Any] | None = None
+    ) -> None:
+        self._leftovers = leftovers
         self._configuration = configuration
         self.level = own_level()
         self.attached = attached or self.level > 0
+        self._to_machine = HOST in os.environ or (attached and self.level == 0)
+        self._third = _free_network() if self.attached and self.level == 0 else self.level
         self._holder: subprocess.Popen[bytes] | None = None
         self._device = 0
         self._lines: list[bytes] = []
@@ -103,10 +115,10 @@ class World:
             raise WorldError(f"cannot make the network: {answer['impossible']}")
 
     def _plan(self) -> dict[str, Any]:
-        level = self.level
+        level, third = self.level, self._third
         client, server = self.address("client"), self.address("server")
-        client6, server6 = f"fd77:{level}::10", f"fd77:{level}::1"
-        macs = {"client": f"02:00:00:4d:{level:02x}:10", "server": f"02:00:00:4d:{level:02x}:01"}
+        client6, server6 = f"fd77:{third:x}::10", f"fd77:{third:x}::1"
+        macs = {"client": f"02:00:00:4d:{third:02x}:10", "server": f"02:00:00:4d:{third:02x}:01"}
         outside = self.attached
         names = [("127.0.0.1", "localhost"), ("::1", "localhost"), (client, "client"), (client6, "client")]
         if outside:
@@ -121,6 +133,10 @@ class World:
         inner = f"inner{os.getpid()}" if outside else "eth0"
         return {
             "attached": outside,
+            "machine": outside and level == 0,
+            "user": os.getpid(),
+            "leftovers": self._leftovers,
+            "translated": [f"{_NETWORK}.{third}.0", 24, inner[:15]] if self._to_machine else None,
             "mtu": MTU,
             "files": files,
             "ends": [
@@ -159,7 +175,7 @@ class World:
 
     def address(self, host: str) -> str:
         """Return the IPv4 address of a host."""
-        return f"{_NETWORK}.{self.level}.{10 if host == 'client' else 1}"
+        return f"{_NETWORK}.{self._third}.{10 if host == 'client' else 1}"
 
     def _start_device(self) -> None:
         try:
@@ -243,6 +259,8 @@ class World:
         """
         environment = dict(os.environ if env is None else env)
         environment[LEVEL] = str(self.level + 1)
+        if self._to_machine:
+            environment[HOST] = "1"
         request = {
             "do": "start",
             "host": host,
@@ -369,6 +387,25 @@ def own_level() -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def _free_network() -> int:
+    """Return a network of the machine that none of its interfaces has; two shells at once begin at different ones."""
+    try:
+        routes = Path("/proc/net/fib_trie").read_text(encoding="ascii")
+    except OSError:
+        routes = ""
+    count = 255 - _FIRST_OF_MACHINE
+    tried = [_FIRST_OF_MACHINE + (os.getpid() + number) % count for number in range(count)]
+    return next((third for third in tried if f"{_NETWORK}.{third}." not in routes), tried[0])
+
+
+def machine_forwards() -> bool:
+    """Return whether this machine forwards packets, so that addresses beyond it are reached."""
+    try:
+        return Path("/proc/sys/net/ipv4/ip_forward").read_text(encoding="ascii").strip() != "0"
+    except OSError:
+        return False
+
+
 def _foreign_names(level: int) -> str:
     """Return what the hosts file says besides, without the names of before."""
     try:
@@ -394,4 +431,4 @@ def check_command(command: Sequence[str], what: str) -> None:
         raise SojournError(f"{what}: {command[0]!r} {why}; allowed: a program on the path, or a file that can be run")
 
 
-__all__ = ["HOSTS", "LEVEL", "MTU", "World", "WorldError", "check_command", "own_level"]
+__all__ = ["HOSTS", "LEVEL", "MTU", "World", "WorldError", "check_command", "machine_forwards", "own_level"]

@@ -26,7 +26,6 @@ impl Tracer {
     /// # Errors
     /// The file cannot be written.
     pub fn new(port: Box<dyn Port>, path: &Path, most: u64, now: Now) -> Result<Self, PortError> {
-        let writer = Writer::create(path, &About { interface: port.name(), ..About::default() })?;
         let origin = match &now {
             Now::Clock(clock) => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -35,6 +34,9 @@ impl Tracer {
             }
             Now::Virtual(_) => Instant::ZERO,
         };
+        // With it times in the file are those of status documents, to the nanosecond.
+        let comment = format!("the device's clock began {} ns after 1970-01-01 UTC", origin.nanos());
+        let writer = Writer::create(path, &About { interface: port.name(), comment: &comment, ..About::default() })?;
         Ok(Self { port, writer: Some(writer), now, origin, left: most })
     }
 

@@ -1,0 +1,170 @@
+"""Which flows of a scenario can run for real, and what the program that carries them needs to know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn import _native
+from sojourn.core import Document, SojournError
+from sojourn.shell.link import rates_bit_s, the_link
+from sojourn.units import to_ns
+
+KERNEL: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+PORT: Final = 9000
+MOST_FLOWS: Final = 500
+"""Each flow has sockets of its own in one program, which carries some thousand packets a millisecond at the most."""
+
+LEAST_MEASURED_S: Final = 0.5
+MEASURED_FROM_BIT_S: Final = 100_000_000
+"""Below this every machine that has namespaces carries a link; above, the machine is measured first."""
+
+_HOSTS: Final = {"from": "server", "to": "client"}
+_HEADER: Final = 12
+"""Bytes of the stamp of a datagram and of the head of a request."""
+
+_LONGEST: Final = 1472
+
+
+def flows(scenario: Document, *, seed: int, replication: int = 0) -> list[dict[str, Any]]:
+    """Return the single flows of a scenario, as the program that carries them reads them.
+
+    Random starts are those of the simulation with this seed and replication.
+
+    Parameters
+    ----------
+    scenario
+        In canonical form.
+    seed, replication
+        Of random starts.
+
+    Raises
+    ------
+    SojournError
+        A flow that has no counterpart on real packets; the message says which are possible.
+    """
+    link = the_link(scenario)
+    ends = {link[end]: host for end, host in _HOSTS.items()}
+    tables = {table["name"]: _possible(table, ends) for table in scenario["flows"]}
+    found = json.loads(_native.Users(json.dumps(scenario), seed, replication).flows())
+    if len(found) > MOST_FLOWS:
+        raise SojournError(
+            f"scenario {scenario['name']!r} cannot run for real: it has {len(found)} flows; "
+            f"allowed: up to {MOST_FLOWS}, which one program carries"
+        )
+    listed = []
+    for number, flow in enumerate(found):
+        table = tables[flow["group"]]
+        listed.append(
+            {
+                **flow,
+                "number": number,
+                "port": PORT + number,
+                "transport": table["transport"]["kind"],
+                "congestion": table["transport"].get("congestion_control"),
+                "from": table["from"],
+                "to": table["to"],
+                "sender": ends[table["from"]],
+                "receiver": ends[table["to"]],
+            }
+        )
+    return listed
+
+
+def _possible(table: Mapping[str, Any], ends: Mapping[str, str]) -> Mapping[str, Any]:
+    """Refuse a table of flows that has no counterpart."""
+    transport, traffic = table["transport"], table["traffic"]
+
+    def refuse(what: str, allowed: str) -> SojournError:
+        return SojournError(f"flow {table['name']!r} cannot run for real: it {what}; allowed: {allowed}")
+
+    if table["from"] not in ends or table["to"] not in ends:
+        raise refuse("has ends that are not those of the link", " and ".join(ends))
+    if transport["kind"] == "tcp":
+        known = sorted(congestion_controls())
+        if transport["ecn"]:
+            raise refuse("asks for ECN", "ecn = false")
+        if transport["congestion_control"] not in known:
+            raise refuse(f"uses {transport['congestion_control']}, which this kernel does not have", ", ".join(known))
+    elif transport.get("echo"):
+        raise refuse("has its datagrams returned", "udp without echo")
+    if traffic["kind"] == "bulk" and traffic.keys() - {"kind"}:
+        raise refuse(f"has bulk traffic with {', '.join(sorted(traffic.keys() - {'kind'}))}", "bulk without keys")
+    for key in ("packet_size", "request_size"):
+        size = traffic.get(key)
+        if not isinstance(size, str):
+            continue
+        size_bytes = int(size.removesuffix(" B"))
+        if not _HEADER <= size_bytes <= _LONGEST and (key == "request_size" or transport["kind"] == "udp"):
+            raise refuse(
+                f"has a {key} of {size}", f"{_HEADER} B to {_LONGEST} B: a number and a time stamp, and one packet"
+            )
+    return table
+
+
+def congestion_controls() -> Sequence[str]:
+    """Return the congestion controls that the running kernel lists."""
+    try:
+        return KERNEL.read_text(encoding="ascii").split()
+    except OSError:
+        return ()
+
+
+def check(scenario: Document, *, seed: int) -> None:
+    """Refuse a scenario that cannot run for real, before anything starts.
+
+    Parameters
+    ----------
+    scenario
+        In canonical form.
+    seed
+        Of random starts.
+
+    Raises
+    ------
+    SojournError
+        With the reason and the limit.
+    """
+    link = the_link(scenario)
+    if not link.get("under_test") and not link.get("reverse_under_test"):
+        raise SojournError("no queue of the link is under test; allowed: under_test = true at the link")
+    if link.get("under_test") and link.get("reverse_under_test"):
+        raise SojournError("both queues of the link are under test; allowed: one of them on real packets")
+    span_s = (to_ns("duration", scenario["duration"]) - to_ns("warm_up", scenario["warm_up"])) / 1e9
+    if span_s < LEAST_MEASURED_S:
+        raise SojournError(
+            f"the measured time, {span_s:g} s, is too short for real packets; "
+            f"allowed: {LEAST_MEASURED_S:g} s and more"
+        )
+    flows(scenario, seed=seed)
+
+
+def check_machine(scenarios: Sequence[Document]) -> None:
+    """Refuse rates above what this machine forwards, by its own measurement.
+
+    Parameters
+    ----------
+    scenarios
+        In canonical form.
+
+    Raises
+    ------
+    SojournError
+        With the rate that was measured, or because the machine has no namespaces for this user.
+    """
+    fastest = max((rate for one in scenarios for rate in rates_bit_s(one)), default=0.0)
+    if fastest < MEASURED_FROM_BIT_S:
+        return
+    from sojourn.shell import doctor
+
+    most = doctor.forwarded_bit_s()
+    if fastest > most:
+        raise SojournError(
+            f"this machine cannot carry a link of {fastest / 1e6:g} Mbit/s: it forwards {most / 1e6:.0f} Mbit/s, as "
+            "`sojourn doctor` measures; allowed: lower rates, or a quieter machine"
+        )
+
+
+__all__ = ["check", "check_machine", "congestion_controls", "flows"]
