@@ -87,14 +87,20 @@ def test_commands_have_rates_and_overheads_of_the_line() -> None:
     line, shaper = Line(50, 10, "vdsl"), Shaper("fq_codel", 45.0, 9.0)
     linux = answer.commands(line, "linux", shaper)
     # PTM sends 65 B for 64: 9 Mbit/s times 64/65 are 8,861,538 bit/s.
-    assert any("stab overhead 30 linklayer ethernet" in one for one in linux)
+    # PPPoE over PTM adds 30 B from the IP header on. `stab` adds to a frame that has 14 B of them already.
+    assert any("stab overhead 16 linklayer ethernet" in one for one in linux)
     assert any("htb rate 8862000bit" in one for one in linux)
     cake = answer.commands(line, "linux", Shaper("cake besteffort", 45.0, 9.0))
     (down,) = [one for one in cake if "dev ifb0 root cake" in one]
     assert all(words in down for words in ("bandwidth 45000000bit", "ptm overhead 30", " ingress "))
-    assert "uci set sqm.@queue[0].upload='8862'" in answer.commands(line, "openwrt", shaper)
+    openwrt = answer.commands(line, "openwrt", shaper)
+    assert "uci set sqm.@queue[0].upload='8862'" in openwrt
+    assert "uci set sqm.@queue[0].overhead='16'" in openwrt
+    # CAKE counts from the IP header on.
+    openwrt = answer.commands(line, "openwrt", Shaper("cake besteffort", 45.0, 9.0))
+    assert "uci set sqm.@queue[0].overhead='30'" in openwrt
     config = tomllib.loads("\n".join(answer.commands(line, "sojournd", shaper)))
-    assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "44308 kbit/s", "overhead": "30 B"}
+    assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "45000 kbit/s", "framing": "pppoe-ptm"}
 
 
 def test_every_platform_has_what_it_is_offered() -> None:

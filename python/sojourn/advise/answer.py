@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from sojourn.advise.household import Line, Shaper
     from sojourn.advise.search import Advice, Outcome
 
-#: What tc's `stab` takes for each framing: options, and the share of the rate that remains (64 of 65 B on PTM).
-_STAB: Final = {
-    "docsis": ("overhead 18 mpu 64 linklayer ethernet", 1.0),
-    "pppoe-ptm": ("overhead 30 linklayer ethernet", 64 / 65),
-    "pppoe-llcsnap": ("overhead 40 linklayer atm", 1.0),
-    "ethernet": ("overhead 38 mpu 84 linklayer ethernet", 1.0),
-}
-#: The same as keys of sojournd; ATM's cells need CAKE.
+#: What a framing adds to a packet from the IP header on, in bytes, as CAKE counts.
 _OVERHEAD_BYTES: Final = {"docsis": 18, "pppoe-ptm": 30, "pppoe-llcsnap": 40, "ethernet": 38}
+#: `stab` adds to the length of the frame, which has Ethernet's header already.
+_HEADER_BYTES: Final = 14
+#: Other options of tc's `stab`, and the share of the rate that remains (64 of 65 B on PTM).
+_STAB: Final = {
+    "docsis": (" mpu 64 linklayer ethernet", 1.0),
+    "pppoe-ptm": (" linklayer ethernet", 64 / 65),
+    "pppoe-llcsnap": (" linklayer atm", 1.0),
+    "ethernet": (" mpu 84 linklayer ethernet", 1.0),
+}
 _WAN, _LAN = "eth0", "ifb0"
 
 
@@ -48,9 +50,15 @@ def _one_way(line: Line, scheme: str, mbit_s: float, device: str, *, is_ingress:
     if Scheme(scheme).algorithm == "cake":
         text = f"{scheme} {line.framing}" + (" ingress" if is_ingress else "")
         return [one for one in tc(text, dev=device, rate=f"{_bit_s(mbit_s)} bit/s") if not one.startswith("#")]
-    options, share = _STAB[line.framing]
+    options, share = stab(line)
     made = [one for one in tc(scheme, dev=device, rate=f"{_bit_s(mbit_s, share)} bit/s") if not one.startswith("#")]
     return [one.replace("root handle 1: htb", f"root handle 1: stab {options} htb") for one in made]
+
+
+def stab(line: Line) -> tuple[str, float]:
+    """Return the options of tc's ``stab`` on an Ethernet device, and the share of the line's rate that remains."""
+    options, share = _STAB[line.framing]
+    return f"overhead {_OVERHEAD_BYTES[line.framing] - _HEADER_BYTES}{options}", share
 
 
 def _linux(line: Line, shaper: Shaper) -> list[str]:
@@ -82,14 +90,13 @@ def _openwrt(line: Line, shaper: Shaper) -> list[str]:
         f"uci set sqm.@queue[0].qdisc='{scheme}'",
         f"uci set sqm.@queue[0].script='{script}'",
         f"uci set sqm.@queue[0].linklayer='{layer}'",
-        f"uci set sqm.@queue[0].overhead='{_OVERHEAD_BYTES[line.framing]}'",
+        f"uci set sqm.@queue[0].overhead='{_OVERHEAD_BYTES[line.framing] - (0 if scheme == 'cake' else _HEADER_BYTES)}'",
         "uci set sqm.@queue[0].enabled='1'",
         "uci commit sqm; service sqm restart",
     ]
 
 
 def _sojournd(line: Line, shaper: Shaper) -> list[str]:
-    _, share = _STAB[line.framing]
     made = ["# port A is towards the provider, port B towards the home"]
     for name, interface in (("a", "eth0"), ("b", "eth1")):
         made += [f"[ports.{name}]", 'back_end = "af_packet"', f'interface = "{interface}"', ""]
@@ -98,8 +105,8 @@ def _sojournd(line: Line, shaper: Shaper) -> list[str]:
             made += [
                 f"[{name}]",
                 f'scheme = "{shaper.scheme}"',
-                f'rate = "{_bit_s(rate, share) // 1000} kbit/s"',
-                f'overhead = "{_OVERHEAD_BYTES[line.framing]} B"',
+                f'rate = "{_bit_s(rate) // 1000} kbit/s"',
+                f'framing = "{line.framing}"',
                 "",
             ]
     return made[:-1]

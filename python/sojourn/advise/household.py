@@ -18,6 +18,7 @@ from sojourn import draw, suggest
 from sojourn.core import SojournError
 from sojourn.lines import TECHNOLOGIES
 from sojourn.network import Network
+from sojourn.scheme import Scheme
 from sojourn.trace import read
 from sojourn.traffic import bulk, cbr, gaming, tcp, udp, video, voip, web
 from sojourn.units import Quantity, bit_s, bytes_, gbit_s, ms, s
@@ -33,6 +34,11 @@ FLOWS_DOWN: Final = 4
 FLOWS_UP: Final = 2
 _FAST_MBIT_S: Final = 200.0
 PING: Final = "ping"
+_FAST: Final = gbit_s(100)
+HTB_BURST: Final = bytes_(1600)
+"""Bucket of htb, which tc computes for rates of this kind."""
+CABLE: Final = "sojournd"
+"""The platform that shapes as a cable does: a packet leaves at the end of its time."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,8 @@ class Shaper:
     up_mbit_s: float | None
 
 
-def network(line: Line, shaper: Shaper | None) -> Network:
-    """Return the household with a shaper, or as it is without."""
+def network(line: Line, shaper: Shaper | None, platform: str = "linux") -> Network:
+    """Return the household with a shaper as the platform has it, or as it is without."""
     down, up = _rate(line.down_mbit_s), _rate(line.up_mbit_s)
     warm_up, measured = line.seconds
     net = Network(name="household", description="a household", duration=s(warm_up + measured), warm_up=s(warm_up))
@@ -153,7 +159,7 @@ def network(line: Line, shaper: Shaper | None) -> Network:
             name="line", from_="operator", to="gateway", trace={"file": line.trace}, reverse_rate=up,
             delay=shared["delay"], queue=limits,
         )  # fmt: skip
-    net = _shaped(net, line, shaper)
+    net = _shaped(net, line, shaper, platform)
     for name, rtt in zip(("near", "far"), line.rtt_ms, strict=True):
         net = net.link(
             name=name, from_=f"server_{name}", to="operator", rate=gbit_s(100), delay=ms((rtt - LINE_MS - LAN_MS) / 2)
@@ -166,15 +172,29 @@ def _rate(mbit_s: float) -> Quantity:
     return bit_s(round(mbit_s * 1e6))
 
 
-def _shaped(net: Network, line: Line, shaper: Shaper | None) -> Network:
-    rates, queues = {}, {}
+def _shaped(net: Network, line: Line, shaper: Shaper | None, platform: str) -> Network:
+    """Add the shaper. CAKE shapes and counts framed bytes itself; the other schemes of Linux are within htb."""
+    rates: dict[str, Quantity] = {"down": _FAST, "up": _FAST}
+    queues, more = {"down": "pfifo", "up": "pfifo"}, {}
     given = Shaper("pfifo", None, None) if shaper is None else shaper
+    is_cake = Scheme(given.scheme).algorithm == "cake" and platform != CABLE
     for way, own in (("down", given.down_mbit_s), ("up", given.up_mbit_s)):
-        rates[way] = gbit_s(100) if own is None else _rate(own)
-        queues[way] = "pfifo" if own is None else given.scheme
+        if own is None:
+            continue
+        queues[way] = given.scheme
+        if is_cake:
+            ingress = " ingress" if way == "down" else ""
+            queues[way] += f" bandwidth {round(own * 1e6)}bit {line.framing}{ingress}"
+        else:
+            rates[way] = _rate(own)
+    if not is_cake:
+        more["framing"] = line.framing
+        if shaper is not None and platform != CABLE:
+            # A cable's packet takes its time before it leaves; htb's leaves at once, and the next one waits.
+            more["burst"] = {"down": HTB_BURST, "up": HTB_BURST}
     return net.link(
-        name="shaper", from_="gateway", to="home", rate=rates, delay=ms(0), framing=line.framing, queue=queues,
-        under_test={"down": True, "up": True},
+        name="shaper", from_="gateway", to="home", rate=rates, delay=ms(0), queue=queues,
+        under_test={"down": True, "up": True}, **more,
     )  # fmt: skip
 
 
