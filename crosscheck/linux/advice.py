@@ -25,7 +25,7 @@ import numpy as np
 from run import KERNEL, added, boot, image, lateness, reports
 
 from sojourn.advise import answer
-from sojourn.advise.household import FLOWS_DOWN, FLOWS_UP
+from sojourn.advise.household import SITES
 from sojourn.crosscheck.advised import HOUSEHOLDS, RECOMMENDED, TODAY, Household
 
 RUNS = 3
@@ -38,12 +38,13 @@ MTU_BYTES = {"pppoe-ptm": 1492, "pppoe-llcsnap": 1492}
 
 def settings(household: Household, setting: str, run: int) -> dict[str, Any]:
     """What the machine is told. Runs differ in when the flows start: within the first second, as on our side."""
-    line, shaper = household.line, household.states()[setting]
+    line, shaper = household.line, household.settings()[setting]
     options, share = answer.stab(line)
+    site = SITES[line.site]
     draw = random.Random(f"advice {household.name} {setting} {run}")  # noqa: S311
     flows = [
         f"{direction} {1 + server} {draw.uniform(0, 1):.4f}"
-        for direction, number in (("down", FLOWS_DOWN), ("up", FLOWS_UP))
+        for direction, number in (("down", site.downloads), ("up", site.uploads))
         for server in (0, 1)
         for _ in range(number // 2)
     ]
@@ -69,7 +70,7 @@ def row(household: Household, files: dict[str, bytes]) -> dict[str, Any]:
     line = household.line
     warm_up, measured = line.seconds
     start = float(files["start"])
-    base_ms = line.rtt_ms[0]
+    base_ms, downloads = line.rtt_ms[0], SITES[line.site].downloads
     delays = [
         float(reply) - base_ms
         for at, reply in re.findall(rb"\[([0-9.]+)\].*time=([0-9.]+) ms", files["ping"])
@@ -92,8 +93,8 @@ def row(household: Household, files: dict[str, bytes]) -> dict[str, Any]:
     return {
         "latency_p99_ms": round(float(np.quantile(delays, 0.99)), 3),
         "latency_mean_ms": round(statistics.fmean(delays), 3),
-        "down_mbit_s": round(sum(goodputs[:FLOWS_DOWN]), 4),
-        "up_mbit_s": round(sum(goodputs[FLOWS_DOWN:]), 4),
+        "down_mbit_s": round(sum(goodputs[:downloads]), 4),
+        "up_mbit_s": round(sum(goodputs[downloads:]), 4),
         "pings": len(delays),
         "idle_share": round(passed[3] / sum(passed), 3),
     }
@@ -117,7 +118,7 @@ def main() -> int:
     options.add_argument("--results", type=Path, default=Path("advice.jsonl"), help="rows are added here")
     options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of each (default %(default)s)")
     options.add_argument("--only", metavar="HOUSEHOLD", help="one household")
-    options.add_argument("--setting", choices=(TODAY, RECOMMENDED), help="one setting of the gateway")
+    options.add_argument("--setting", metavar="SETTING", help=f"one setting of the gateway: {TODAY}, {RECOMMENDED}")
     options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
     options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
     given = options.parse_args()
@@ -131,7 +132,7 @@ def main() -> int:
     about = {"kernel": image(given.folder, KERNEL)}
     for run in range(1, given.runs + 1):
         for household in HOUSEHOLDS:
-            for setting in household.states():
+            for setting in household.settings():
                 key = household.name, setting, run
                 if key in done or given.only not in {None, household.name} or given.setting not in {None, setting}:
                     continue

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sojourn import core, metrics
-from sojourn.advise.search import MEASURES
+from sojourn.advise.household import SITES
+from sojourn.advise.search import MEASURES, SURE
 from sojourn.canvas import WIDTH, Picture, new_figure
 from sojourn.palette import INK, MUTED
 from sojourn.report import page as filled
@@ -173,17 +174,19 @@ def text(advice: Advice) -> str:
     from sojourn.cli.text import table
 
     heads = ["", "today", *(["recommended"] if advice.best else [])]
-    parts = ["\n".join(sentences(advice)), "", table(heads, [list(row) for row in rows(advice)], numbers=True), NOTE]
+    parts = ["\n".join(sentences(advice)), "", table(heads, [list(row) for row in rows(advice)], numbers=True), note(advice.line)]
     if advice.best and advice.best.shaper:
         parts += ["", *commands(advice.line, advice.platform, advice.best.shaper)]
     return "\n".join(parts)
 
 
-NOTE: Final = (
-    "Mean ± half-width of the 95 % interval, 10 replications, simulated: four downloads and two uploads beside what "
-    "the "
-    "household does."
-)
+def note(line: Line) -> str:
+    """Return what the numbers are of."""
+    site = SITES[line.site]
+    return (
+        f"Mean ± half-width of the 95 % interval, {SURE} replications, simulated: {site.downloads} downloads and "
+        f"{site.uploads} uploads beside the other needs."
+    )
 
 
 def data(advice: Advice) -> dict[str, Any]:
@@ -221,7 +224,7 @@ def html(advice: Advice) -> str:
     caption = "Latency under load against the goodput of both directions, as a share of the line."
     tried = "Each point is a setting of the gateway: a scheme at a rate of its shaper."
     sections = [
-        Section("evidence", "Evidence", (NOTE,), (table,)),
+        Section("evidence", "Evidence", (note(line),), (table,)),
         Section("tried", "What was tried", (tried,), (Drawing("picture", _picture(advice), caption),)),
     ]
     chosen = advice.best.shaper if advice.best else None
@@ -233,7 +236,7 @@ def html(advice: Advice) -> str:
         facts=(
             ("Line", f"{line.down_mbit_s:.4g}/{line.up_mbit_s:.4g} Mbit/s, {line.technology}"),
             ("Base RTT", f"{line.rtt_ms[0]:g} to {line.rtt_ms[1]:g} ms"),
-            ("Household", ", ".join(line.needs)),
+            ("Site", f"{line.site}: {', '.join(line.needs)}"),
             ("Provider's queue", f"{line.isp_buffer_ms:g} ms"),
             ("Platform", advice.platform),
             ("Build", core.build()),

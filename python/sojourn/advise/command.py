@@ -36,6 +36,9 @@ def add(verbs: Any) -> None:
         "--for", dest="needs", default=_NEEDS, metavar="NEEDS", help=f"what the household does (default {_NEEDS})"
     )
     parser.add_argument(
+        "--site", default="home", metavar="SITE", help="who is behind the line: home (default), office, isp"
+    )
+    parser.add_argument(
         "--on", default="linux", metavar="PLATFORM", help="what the gateway runs: linux (default), openwrt, sojournd"
     )
     parser.add_argument(
@@ -60,6 +63,7 @@ def _advise(options: argparse.Namespace) -> int:
         "technology": options.technology,
         "rtt_ms": _range(options.rtt),
         "needs": tuple(need.strip() for need in options.needs.split(",") if need.strip()),
+        "site": options.site,
         "isp_buffer_ms": in_base_unit("--isp-buffer", options.isp_buffer, TIMES) * 1e3,
     }
     if options.trace:

@@ -34,15 +34,19 @@ class Household:
         The line and what passes it.
     shaper
         The recommendation.
+    other
+        Another setting that it tried; None for none.
     """
 
     name: str
     line: Line
     shaper: Shaper
+    other: Shaper | None = None
 
-    def states(self) -> dict[str, Shaper | None]:
+    def settings(self) -> dict[str, Shaper | None]:
         """Return the settings of the gateway that are compared."""
-        return {RECOMMENDED: self.shaper, TODAY: None}
+        other = {} if self.other is None else {self.other.scheme: self.other}
+        return {RECOMMENDED: self.shaper, TODAY: None, **other}
 
 
 def _line(down: float, up: float, technology: str) -> Line:
@@ -51,7 +55,9 @@ def _line(down: float, up: float, technology: str) -> Line:
 
 HOUSEHOLDS: Final = (
     Household("adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 15.2, 0.99)),
-    Household("vdsl", _line(50, 10, "vdsl"), Shaper("fq_codel", 49.5, 9.9)),
+    Household(
+        "vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9), Shaper("fq_codel", 49.5, 9.9)
+    ),
     Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
 )
 
@@ -96,7 +102,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
         grouped.setdefault((row["household"], row["setting"]), []).append(row)
     found = []
     for household in HOUSEHOLDS:
-        for setting, shaper in household.states().items():
+        for setting, shaper in household.settings().items():
             own = grouped.get((household.name, setting))
             if not own:
                 continue
