@@ -75,6 +75,21 @@ def test_data_and_pages_say_the_same(made: tuple[Path, execute.Atlas]) -> None:
     assert "Need by need" in (out / "schemes" / "FQ-CoDel.html").read_text(encoding="utf-8")
 
 
+def test_a_cell_leads_to_its_runs(made: tuple[Path, execute.Atlas]) -> None:
+    out, whole = made
+    link = 'href="needs/flood.html#FQ-CoDel"'
+    assert link in (out / "index.html").read_text(encoding="utf-8")
+    assert link.replace("needs", "../needs") in (out / "schemes" / "FQ-CoDel.html").read_text(encoding="utf-8")
+    runs = (out / "needs" / "flood.html").read_text(encoding="utf-8")
+    assert 'id="FQ-CoDel"' in runs
+    assert 'href="../plans/5.3b.toml"' in runs
+    values = whole.values["flood"]["FQ-CoDel"]
+    # Three replications, whose mean is the cell.
+    assert " ".join(f"{value:.3f}" for value in values) in runs
+    assert values.mean() == pytest.approx(whole.cells["flood"]["FQ-CoDel"].estimate.mean)
+    assert len(values) == 3
+
+
 def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None:
     from sojourn.characterize import Setting
 

@@ -211,7 +211,7 @@ def test_the_first_of_two_queues_has_other_parameters_and_other_schemes() -> Non
     # 20 Mbit/s times 100 ms are 167 packets of 1500 B.
     assert [point[0] for point in made.vary[0].points] == [
         "codel limit 167p target 2.5ms",
-        "pie target 10ms limit 167p",
+        "pie limit 167p target 10ms",
         "codel limit 167p",
         "pie target 20ms limit 167p",
         "pfifo limit 167p",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import drawn, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
+from sojourn.crosscheck import advised, drawn, findings, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
 __all__ = ["PEERS", "Outcome", "Row", "check", "held_out"]
@@ -31,6 +31,8 @@ def _of_ns3() -> list[Point]:
 
 POINTS: Final[dict[str, Callable[[], list[Point]]]] = {"linux": _of_linux, "ns3": _of_ns3, "ns2": _of_ns2}
 PEERS: Final = tuple(POINTS)
+#: On Linux, too, but of other commands: what `advise` promises, and what the atlas says.
+OF_COMMANDS: Final[dict[str, Callable[[], list[Point]]]] = {"advice": advised.points, "atlas": findings.points}
 
 REPLICATIONS: Final = 5
 QUICK_REPLICATIONS: Final = 3
@@ -50,7 +52,7 @@ def check(
     Parameters
     ----------
     peer
-        ``linux``, ``ns3`` or ``ns2``.
+        ``linux``, ``ns3`` or ``ns2``; ``advice`` or ``atlas`` for what Linux says of those commands.
     quick
         Some points only, three replications instead of five.
     live
@@ -69,9 +71,12 @@ def check(
     SojournError
         A peer that is unknown, not installed, or fails.
     """
-    if peer not in POINTS:
-        raise SojournError(f"peer {peer!r}: is not known; allowed: {', '.join(PEERS)}")
-    points = POINTS[peer]()
+    known = {**POINTS, **OF_COMMANDS}
+    if peer not in known:
+        raise SojournError(f"peer {peer!r}: is not known; allowed: {', '.join(known)}")
+    points = known[peer]()
+    if peer in OF_COMMANDS and (quick or live):
+        raise SojournError(f"{peer}: has no --quick and no --live; crosscheck/linux records it")
     if quick:
         points = [point for point in points if point.is_quick]
     if live:
@@ -128,7 +133,7 @@ def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[
     from sojourn.processors import cores
 
     threads = cores() if jobs is None else jobs
-    scheme = core.parse_aqm(point.scheme)
+    scheme = None if point.scheme is None else core.parse_aqm(point.scheme)
     tasks: Sequence[dict[str, Any]] = [
         {"scheme": scheme, "seed": seed, "replication": replication, "series": point.series}
         for replication in range(replications)
