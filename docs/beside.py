@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sojourn import crosscheck, stats
 from sojourn.characterize.networks import NEWRENO, Group, Setting, network
-from sojourn.crosscheck import findings
+from sojourn.crosscheck import advised, findings
 from sojourn.crosscheck.text import difference, number, verdict
 from sojourn.network import Network
 from sojourn.runner import compare
@@ -59,7 +59,9 @@ def published() -> str:
 
 
 def advice() -> str:
-    """What was promised beside what Linux did."""
+    """What was promised beside what Linux did, and what the same settings do on a line like that of the machine."""
+    points = advised.points()
+    alike = crosscheck.compared("advice", [advised.with_the_machines_line(point) for point in points])
     rows = [
         [
             row.point.name,
@@ -68,10 +70,22 @@ def advice() -> str:
             f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs})",
             difference(row).replace("-", "−"),
             verdict(row) if row.passes else f"**{verdict(row)}**",
+            f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
+                "-", "−"
+            ).replace("%", " %"),
         ]
-        for row in crosscheck.check("advice").rows
+        for row, other in zip(crosscheck.compared("advice", points).rows, alike.rows, strict=True)
     ]
-    return markdown(["line and setting", "", "promised", "Linux (runs)", "difference ± 95 %", "verdict"], rows)
+    heads = [
+        "line and setting",
+        "",
+        "promised",
+        "Linux (runs)",
+        "difference ± 95 %",
+        "verdict",
+        "with htb as the line",
+    ]
+    return markdown(heads, rows)
 
 
 def atlas() -> str:

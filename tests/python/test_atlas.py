@@ -83,7 +83,7 @@ def test_a_cell_leads_to_its_runs(made: tuple[Path, execute.Atlas]) -> None:
     runs = (out / "needs" / "flood.html").read_text(encoding="utf-8")
     assert 'id="FQ-CoDel"' in runs
     assert 'href="../plans/5.3b.toml"' in runs
-    values = whole.values["flood"]["FQ-CoDel"]
+    values = whole.runs["flood"]["FQ-CoDel"]
     # Three replications, whose mean is the cell.
     assert " ".join(f"{value:.3f}" for value in values) in runs
     assert values.mean() == pytest.approx(whole.cells["flood"]["FQ-CoDel"].estimate.mean)

@@ -82,6 +82,7 @@ def _openwrt(line: Line, shaper: Shaper) -> list[str]:
     scheme = Scheme(shaper.scheme).algorithm
     script = "piece_of_cake.qos" if scheme == "cake" else "simple.qos"
     layer = "atm" if line.framing == "pppoe-llcsnap" else "ethernet"
+    overhead = _OVERHEAD_BYTES[line.framing] - (0 if scheme == "cake" else _HEADER_BYTES)
     share = 1.0 if scheme == "cake" else _STAB[line.framing][1]
     return [
         "opkg update; opkg install sqm-scripts",
@@ -91,7 +92,7 @@ def _openwrt(line: Line, shaper: Shaper) -> list[str]:
         f"uci set sqm.@queue[0].qdisc='{scheme}'",
         f"uci set sqm.@queue[0].script='{script}'",
         f"uci set sqm.@queue[0].linklayer='{layer}'",
-        f"uci set sqm.@queue[0].overhead='{_OVERHEAD_BYTES[line.framing] - (0 if scheme == 'cake' else _HEADER_BYTES)}'",
+        f"uci set sqm.@queue[0].overhead='{overhead}'",
         "uci set sqm.@queue[0].enabled='1'",
         "uci commit sqm; service sqm restart",
     ]
@@ -174,7 +175,12 @@ def text(advice: Advice) -> str:
     from sojourn.cli.text import table
 
     heads = ["", "today", *(["recommended"] if advice.best else [])]
-    parts = ["\n".join(sentences(advice)), "", table(heads, [list(row) for row in rows(advice)], numbers=True), note(advice.line)]
+    parts = [
+        "\n".join(sentences(advice)),
+        "",
+        table(heads, [list(row) for row in rows(advice)], numbers=True),
+        note(advice.line),
+    ]
     if advice.best and advice.best.shaper:
         parts += ["", *commands(advice.line, advice.platform, advice.best.shaper)]
     return "\n".join(parts)

@@ -40,8 +40,6 @@ CABLE: Final = "sojournd"
 """The platform that shapes as a cable does: a packet leaves at the end of its time."""
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class Site:
     """Who is behind a line: numbers of flows at the same time.
@@ -213,7 +211,8 @@ def _rate(mbit_s: float) -> Quantity:
 def _shaped(net: Network, line: Line, shaper: Shaper | None, platform: str) -> Network:
     """Add the shaper. CAKE shapes and counts framed bytes itself; the other schemes of Linux are within htb."""
     rates: dict[str, Quantity] = {"down": _FAST, "up": _FAST}
-    queues, more = {"down": "pfifo", "up": "pfifo"}, {}
+    queues = {"down": "pfifo", "up": "pfifo"}
+    more: dict[str, Any] = {}
     given = Shaper("pfifo", None, None) if shaper is None else shaper
     is_cake = Scheme(given.scheme).algorithm == "cake" and platform != CABLE
     for way, own in (("down", given.down_mbit_s), ("up", given.up_mbit_s)):
@@ -242,7 +241,9 @@ def _loaded(net: Network, line: Line) -> Network:
     within = draw.uniform(s(0), s(1))
     cubic = tcp(congestion_control="cubic", mss=bytes_(1440) if line.framing.startswith("pppoe") else None)
 
-    def flow(net: Network, name: str, server: str, count: int, *, hosts: str = "", up: bool = False, **more: Any) -> Network:
+    def flow(
+        net: Network, name: str, server: str, count: int, *, hosts: str = "", up: bool = False, **more: Any
+    ) -> Network:
         client = "client"
         if site.has_hosts:
             # A host for each flow, because CAKE and the users look at hosts.

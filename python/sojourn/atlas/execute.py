@@ -43,7 +43,7 @@ class Atlas:
     cells: dict[str, dict[str, Cell]]
     """By need, then by label."""
     replications: int
-    values: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    runs: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
     """What the cells are the means of: a value a run, by need, then by label."""
 
     def ordered(self) -> list[str]:
@@ -154,7 +154,7 @@ def atlas(
     folder.write_bytes(place / DATA[1], frame.to_parquet(index=False))
     for name in (page.SCHEMES, page.NEEDS):
         (place / name).mkdir(exist_ok=True)
-    for need in whole.values:
+    for need in whole.runs:
         folder.write_text(place / page.NEEDS / f"{need}.html", page.of_need(whole, need))
     for one in chosen:
         folder.write_text(place / page.SCHEMES / f"{page.file_name(one.label)}.html", page.of_scheme(whole, one))

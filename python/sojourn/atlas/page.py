@@ -68,9 +68,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
         None,
         "Every number with its 95 % interval, and the rank.",
         ("Scheme", *(need.title for need in whole.needs)),
-        tuple(
-            (label, *(_with_rank(whole, need, label) for need in whole.needs)) for label in labels
-        ),
+        tuple((label, *(_with_rank(whole, need, label) for need in whole.needs)) for label in labels),
         is_folded=True,
     )
     sections = (
@@ -172,7 +170,7 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
 def of_need(whole: Atlas, name: str) -> str:
     """Return the page of a need: the runs behind its cells."""
     (need,) = [one for one in whole.needs if one.name == name]
-    cells, values = whole.cells[name], whole.values[name]
+    cells, values = whole.cells[name], whole.runs[name]
     rows = []
     for label in sorted(cells, key=lambda label: (cells[label].rank or len(cells) + 1, label)):
         own = cells[label]
@@ -211,7 +209,7 @@ def _with_rank(whole: Atlas, need: Need, label: str) -> str:
 
 
 def _to_runs(whole: Atlas, need: Need, label: str, shown: str, up: str = "") -> str:
-    if need.name not in whole.values:
+    if need.name not in whole.runs:
         return shown
     return Markup('<a href="{}{}/{}.html#{}">{}</a>').format(up, NEEDS, need.name, file_name(label), shown)
 

@@ -298,9 +298,7 @@ def _two_queues(first: str | None = None) -> Callable[[Setting, float], dict[str
         groups = [Group("through", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
         cross = [Group("second", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
         what = "two bottlenecks behind each other; half of the flows pass both, half the second"
-        return network(
-            setting, groups, name="two", description=what, warm_up_s=warm_up_s, middle=cross, first=first
-        )
+        return network(setting, groups, name="two", description=what, warm_up_s=warm_up_s, middle=cross, first=first)
 
     return build
 

@@ -14,7 +14,7 @@ from sojourn.core import SojournError
 from sojourn.crosscheck import advised, drawn, findings, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
-__all__ = ["PEERS", "Outcome", "Row", "check", "held_out"]
+__all__ = ["PEERS", "Outcome", "Row", "check", "compared", "held_out"]
 
 
 def _of_linux() -> list[Point]:
@@ -83,7 +83,7 @@ def check(
         from sojourn.crosscheck.live import measured
 
         points = measured(peer, [point for point in points if not point.group], progress=progress)
-    return _compared(peer, points, quick=quick, jobs=jobs, seed=seed, progress=progress)
+    return compared(peer, points, quick=quick, jobs=jobs, seed=seed, progress=progress)
 
 
 def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
@@ -102,18 +102,19 @@ def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
     points = drawn.points(drawn.HELD_OUT)
     if not points:
         raise SojournError("--held-out: no held-out point is recorded yet")
-    return _compared("linux", points, quick=False, jobs=jobs, seed=seed, progress=None)
+    return compared("linux", points, quick=False, jobs=jobs, seed=seed, progress=None)
 
 
-def _compared(
+def compared(
     peer: str,
     points: Sequence[Point],
     *,
-    quick: bool,
-    jobs: int | None,
-    seed: int,
-    progress: Callable[[str], None] | None,
+    quick: bool = False,
+    jobs: int | None = None,
+    seed: int = 1,
+    progress: Callable[[str], None] | None = None,
 ) -> Outcome:
+    """Run our side of some points of a peer; as :func:`check`, which takes all."""
     rows: list[Row] = []
     left_out: list[tuple[Point, str]] = []
     for point in points:

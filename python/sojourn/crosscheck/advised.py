@@ -1,4 +1,4 @@
-"""Advice on Linux: the commands that `sojourn advise` prints, pasted at the gateway of a household with the line's queues.
+"""Advice on Linux: the commands that `sojourn advise` prints, at the gateway of a household with the line's queues.
 
 The machine is crosscheck/linux/guest/line.sh. Both sides have the same flows, base RTTs and queues of the line. The
 household has downloads, uploads and a ping; the machine has no calls, games, pages or video.
@@ -6,13 +6,13 @@ household has downloads, uploads and a ping; the machine has no calls, games, pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sojourn.advise import search
 from sojourn.advise.household import PING, Line, Shaper, network
-from sojourn.crosscheck import records
+from sojourn.crosscheck import linux, records
 from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 
 RECORD: Final = "linux_advice.csv"
@@ -55,9 +55,7 @@ def _line(down: float, up: float, technology: str) -> Line:
 
 HOUSEHOLDS: Final = (
     Household("adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 15.2, 0.99)),
-    Household(
-        "vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9), Shaper("fq_codel", 49.5, 9.9)
-    ),
+    Household("vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9), Shaper("fq_codel", 49.5, 9.9)),
     Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
 )
 
@@ -83,7 +81,9 @@ def metrics(line: Line) -> tuple[Metric, ...]:
     base_ms = line.rtt_ms[0]
     return (
         Metric("latency_p99_ms", "latency under load, p99", "ms", 1, _of_ping("rtt_ms_p99", base_ms), relative=0.2),
-        Metric("latency_mean_ms", "latency under load, mean", "ms", 1, _of_ping("rtt_ms_mean", base_ms), relative=0.2),
+        Metric(
+            "latency_mean_ms", "latency under load, mean", "ms", 1, _of_ping("rtt_ms_mean", base_ms), relative=0.2
+        ),
         Metric("down_mbit_s", "download", "Mbit/s", 2, _goodput("download"), relative=0.05),
         Metric("up_mbit_s", "upload", "Mbit/s", 2, _goodput("upload"), relative=0.05),
     )
@@ -97,26 +97,36 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         As crosscheck/linux/advice.py records them; by default the recorded ones.
     """
+    return [_point(household, setting, own) for household, setting, own in _recorded(rows)]
+
+
+def with_the_machines_line(point: Point) -> Point:
+    """Return the same with a line that is htb, as the machine's: a packet does not take its own time on it."""
+    document = {**point.scenario, "links": [dict(link) for link in point.scenario["links"]]}
+    (line,) = [link for link in document["links"] if link["name"] == "line"]
+    line["burst"] = {"down": linux.HTB_BURST, "up": linux.HTB_BURST}
+    return replace(point, scenario=document)
+
+
+def _recorded(rows: Iterable[Mapping[str, str]] | None) -> Iterator[tuple[Household, str, list[Mapping[str, str]]]]:
     grouped: dict[tuple[str, str], list[Mapping[str, str]]] = {}
     for row in records.table(RECORD) if rows is None else rows:
         grouped.setdefault((row["household"], row["setting"]), []).append(row)
-    found = []
     for household in HOUSEHOLDS:
-        for setting, shaper in household.settings().items():
-            own = grouped.get((household.name, setting))
-            if not own:
-                continue
-            line = household.line
-            compared = metrics(line)
-            found.append(
-                Point(
-                    name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}",
-                    scenario=network(line, shaper).to_dict(),
-                    scheme=None,
-                    theirs={one.key: theirs([float(row[one.key]) for row in own]) for one in compared},
-                    metrics=compared,
-                    group=GROUP,
-                    replications=search.SURE,
-                )
-            )
-    return found
+        for setting in household.settings():
+            if own := grouped.get((household.name, setting)):
+                yield household, setting, own
+
+
+def _point(household: Household, setting: str, own: list[Mapping[str, str]]) -> Point:
+    line = household.line
+    compared = metrics(line)
+    return Point(
+        name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}",
+        scenario=network(line, household.settings()[setting]).to_dict(),
+        scheme=None,
+        theirs={one.key: theirs([float(row[one.key]) for row in own]) for one in compared},
+        metrics=compared,
+        group=GROUP,
+        replications=search.SURE,
+    )

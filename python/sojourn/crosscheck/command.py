@@ -31,7 +31,7 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "peer",
         choices=(*crosscheck.PEERS, EVERYONE, *crosscheck.OF_COMMANDS),
-        help="the system to compare with, or all of them; advice and atlas compare what these commands say with Linux",
+        help="the system to compare with, or all; advice and atlas compare what these commands say with Linux",
     )
     parser.add_argument(
         "--quick", action="store_true", help="a subset of the points with 3 replications instead of 5"

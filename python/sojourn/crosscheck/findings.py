@@ -18,8 +18,8 @@ from sojourn.crosscheck.compare import Metric, Point, Run, Value, theirs
 RECORD: Final = "linux_atlas.csv"
 GROUP: Final = "atlas"
 
-WARM_UP_S: Final = 15
-MEASURED_S: Final = 45
+WARM_UP_S: Final = 10
+MEASURED_S: Final = 30
 TRANSFER_BYTES: Final = 50 * 1448
 """Of the RFC's section 5.1.2 in the suite."""
 TRANSFER_EVERY_S: Final = 5
