@@ -115,27 +115,28 @@ def test_without_a_command_it_is_a_shell_that_reads_its_input() -> None:
 def test_an_ordinary_user_needs_no_root(served: Path) -> None:
     ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     program = find_sojournd()
-    tried = []
-    for python in (sys.executable, "/usr/bin/python3"):
-        # setpriv starts it with root's rights; what it starts has none.
-        ask = (
-            "import subprocess, sys; assert sys.version_info >= (3, 11); "
-            "subprocess.run([sys.executable, '-c', ''], check=True)"
-        )
-        done = subprocess.run([*ordinary, python, "-c", ask], check=False, capture_output=True)
-        tried.append(f"{python}: {done.returncode}")
-        if done.returncode == 0:
-            break
-    else:
-        pytest.skip(f"no Python of 3.11 or later that an ordinary user may run: {tried}")
-    if subprocess.run([*ordinary, str(program), "--version"], check=False, capture_output=True).returncode != 0:
-        pytest.skip(f"an ordinary user may not run {program}")
+    path = os.pathsep.join([str(Path(sj.__file__).parents[1]), *site.getsitepackages()])
+    given = {**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent", "SOJOURND": str(program)}
+    # setpriv starts a program with root's rights; what that starts has none.
+    # The checkout may lie in a folder of root's own.
+    ask = (
+        "import subprocess, sys; assert sys.version_info >= (3, 11); "
+        "subprocess.run([sys.executable, '-c', 'import sojourn'], check=True); "
+        f"subprocess.run([{str(program)!r}, '--version'], check=True)"
+    )
+    tried = {
+        python: subprocess.run([*ordinary, python, "-c", ask], check=False, capture_output=True, text=True, env=given)
+        for python in (sys.executable, "/usr/bin/python3")
+    }
+    python = next((python for python, done in tried.items() if done.returncode == 0), None)
+    if python is None:
+        last = {python: done.stderr.strip().rpartition("\n")[2] for python, done in tried.items()}
+        pytest.skip(f"no Python of 3.11 or later that an ordinary user may run with Sojourn: {last}")
     served.chmod(0o755)
     # Folders of pytest, and of its worker where there are several, are root's own.
     for parent in served.parents:
         if Path(tempfile.gettempdir()) in parent.parents:
             parent.chmod(0o755)
-    path = os.pathsep.join([str(Path(sj.__file__).parents[1]), *site.getsitepackages()])
     done = subprocess.run(
         [
             *(*ordinary, python, "-m", "sojourn", "shell", "--down", "50Mbit/s", "--up", "10Mbit/s"),
@@ -148,7 +149,7 @@ def test_an_ordinary_user_needs_no_root(served: Path) -> None:
         text=True,
         check=False,
         timeout=60,
-        env={**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent", "SOJOURND": str(program)},
+        env=given,
     )
     assert (done.returncode, done.stdout) == (0, f"200 {FILE}"), done.stderr
 

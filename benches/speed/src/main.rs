@@ -140,7 +140,7 @@ fn run() -> Result<(), String> {
         println!("{}", serde_json::to_string(&report).map_err(|e| e.to_string())?);
         return Ok(());
     }
-    let metric = |name: &str| report.metrics.get(name).copied().flatten();
+    let metric = |name: &str| report.metrics.get(name).flatten();
     // What still waits at the end counts as forwarded: at most the limit, in millions.
     let forwarded = metric("arrivals_packets").zip(metric("drops_packets")).map(|(arrived, dropped)| arrived - dropped);
     println!(

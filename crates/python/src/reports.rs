@@ -198,7 +198,7 @@ fn run_cell<'a>(report: &'a RunReport, name: &str) -> Cell<'a> {
 }
 
 fn metric<'a>(metrics: &Metrics, name: &str) -> Cell<'a> {
-    Cell::Number(metrics.get(name).copied().flatten())
+    Cell::Number(metrics.get(name).flatten())
 }
 
 #[pymethods]

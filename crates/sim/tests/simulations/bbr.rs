@@ -34,7 +34,7 @@ fn scenario(flows: &[(&str, &str)], queue: &str, seconds: u32, warm_up: u32) -> 
 /// Of a flow, Mbit/s.
 fn goodput(report: &RunReport, group: &str) -> f64 {
     let flow = report.flows.iter().find(|flow| flow.name == format!("{group}[0]")).unwrap();
-    flow.metrics["goodput_bit_s"].unwrap() / 1e6
+    flow.metrics.of("goodput_bit_s").unwrap() / 1e6
 }
 
 #[test]

@@ -75,14 +75,14 @@ fn unresponsive(mbit_s: u32) -> String {
 /// Goodput of a group of flows together in Mbit/s.
 fn goodput(report: &RunReport, group: &str) -> f64 {
     let members = report.flows.iter().filter(|flow| flow.name.starts_with(&format!("{group}[")));
-    let each = members.map(|flow| flow.metrics["goodput_bit_s"].unwrap_or_else(|| panic!("no goodput")));
+    let each = members.map(|flow| flow.metrics.of("goodput_bit_s").unwrap_or_else(|| panic!("no goodput")));
     each.sum::<f64>() / 1e6
 }
 
 /// Mean and standard deviation of the sparse flow's delay less propagation, in ms.
 fn sparse_queueing(report: &RunReport) -> (f64, f64) {
     let flow = report.flows.iter().find(|flow| flow.name.starts_with("sparse")).unwrap();
-    let metric = |name: &str| flow.metrics[name].unwrap_or_else(|| panic!("no {name}"));
+    let metric = |name: &str| flow.metrics.of(name).unwrap_or_else(|| panic!("no {name}"));
     (metric("one_way_delay_ms_mean") - 10.0, metric("one_way_delay_ms_sd"))
 }
 

@@ -38,7 +38,7 @@ const PRESETS: [&str; 2] = ["dualpi2", "dualpi2 preset linux"];
 fn flows(report: &RunReport, group: &str) -> Vec<[f64; 3]> {
     let members = report.flows.iter().filter(|flow| flow.name.starts_with(&format!("{group}[")));
     let measures = members.map(|flow| {
-        let metric = |name: &str| flow.metrics[name].unwrap_or_else(|| panic!("no {name}"));
+        let metric = |name: &str| flow.metrics.of(name).unwrap_or_else(|| panic!("no {name}"));
         // 10 ms of propagation; 1500 B take 0.3 ms at 40 Mbit/s and 0.012 ms at each 1 Gbit/s.
         let queueing = metric("one_way_delay_ms_mean") - 10.324;
         [queueing, metric("one_way_delay_ms_sd"), metric("goodput_bit_s") / 1e6]
@@ -107,7 +107,7 @@ fn beside_a_classic_flow_the_coupling_marks_as_much_as_the_l4s_flow_needs_so_tha
     // The ramp begins at 0.8 ms, Linux's step is at 1 ms.
     for (scheme, native_ms) in PRESETS.into_iter().zip([0.8, 1.0]) {
         for report in runs(&pair(), Some(scheme), 2, 2) {
-            let packets = |flow: usize| report.flows[flow].metrics["delivered_packets"].unwrap();
+            let packets = |flow: usize| report.flows[flow].metrics.of("delivered_packets").unwrap();
             // RFC 9332 section 2.1: p_C = p'^2 and p_CL = 2 p', so CUBIC's share of drops tells the share of coupled marks.
             let coupled = 2.0 * (metric(&report, "drops_packets") / packets(1)).sqrt();
             let marked = metric(&report, "marks_packets") / packets(0);
@@ -116,7 +116,7 @@ fn beside_a_classic_flow_the_coupling_marks_as_much_as_the_l4s_flow_needs_so_tha
             // DCTCP grows by a packet in a round-trip time without a mark and else shrinks by alpha/2 = p/2 of its window W:
             // exp(-p W) = (1 - exp(-p W)) p W / 2, so p W = 1.05, more where marks come in clusters.
             let flow = &report.flows[0].metrics;
-            let window = flow["goodput_bit_s"].unwrap() * flow["rtt_ms_mean"].unwrap() / 1e3 / 8.0 / 1448.0;
+            let window = flow.of("goodput_bit_s").unwrap() * flow.of("rtt_ms_mean").unwrap() / 1e3 / 8.0 / 1448.0;
             assert!((0.9..1.7).contains(&(marked * window)), "{scheme}: {marked} marked, window {window}");
             let [mean, sd, _] = flows(&report, "l4s")[0];
             assert!(mean + 2.0 * sd < native_ms, "{scheme}: {mean} ms, sd {sd} ms");
@@ -127,7 +127,7 @@ fn beside_a_classic_flow_the_coupling_marks_as_much_as_the_l4s_flow_needs_so_tha
 #[test]
 fn the_report_measures_the_two_queues_apart() {
     for report in runs(&pair(), Some("dualpi2"), 2, 2) {
-        let queue = |name: &str| report.queues.iter().find(|queue| queue.under_test).unwrap().metrics[name].unwrap();
+        let queue = |name: &str| report.queues.iter().find(|queue| queue.under_test).unwrap().metrics.of(name).unwrap();
         let ([l4s, ..], [classic, ..]) = (flows(&report, "l4s")[0], flows(&report, "classic")[0]);
         // Each queue has one flow's data, whose queueing delay is the sojourn time: there is no other queue. The access links of
         // 1 Gbit/s have one when a window opens by several packets, 12 us each.
@@ -148,7 +148,7 @@ fn the_report_measures_the_two_queues_apart() {
         assert_eq!(queue("coupling_ratio"), metric(&report, "coupling_ratio"));
     }
     let report = &runs(&pair(), Some("codel"), 1, 1)[0];
-    assert_eq!(report.metrics["l4s_packets"], None);
+    assert_eq!(report.metrics.of("l4s_packets"), None);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn non_queue_building_traffic_waits_with_the_l4s_flow_and_not_with_the_classic_o
             let [mean, ..] = flows(&report, "voice")[0];
             assert!(expected.contains(&mean), "{dscp}, {scheme}: {mean} ms");
             let group = report.groups.iter().find(|group| group.name == "voice").unwrap();
-            let lost = group.metrics["dropped_packets"].unwrap();
+            let lost = group.metrics.of("dropped_packets").unwrap();
             assert!(expected.end > 2.0 || lost == 0.0, "{dscp}, {scheme}: {lost} dropped");
         }
     }

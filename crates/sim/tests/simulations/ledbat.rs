@@ -33,7 +33,7 @@ fn pair() -> String {
 /// Of a flow, Mbit/s.
 fn goodput(report: &RunReport, group: &str) -> f64 {
     let flow = report.flows.iter().find(|flow| flow.name == format!("{group}[0]")).unwrap();
-    flow.metrics["goodput_bit_s"].unwrap() / 1e6
+    flow.metrics.of("goodput_bit_s").unwrap() / 1e6
 }
 
 fn alone() -> String {

@@ -25,7 +25,7 @@ fn one(text: &str) -> RunReport {
 
 fn delay_ms(report: &RunReport, group: &str, name: &str) -> f64 {
     let flow = report.flows.iter().find(|flow| flow.group == group).expect("the flow");
-    flow.metrics[name].expect("measured")
+    flow.metrics.of(name).expect("measured")
 }
 
 #[test]
@@ -95,8 +95,7 @@ fn changes_that_mean_nothing_are_refused() {
 
 #[test]
 fn a_link_loses_packets_apart_from_its_queue() {
-    let lost =
-        |report: &RunReport, queue: usize| report.queues[queue].metrics.get("link_losses_packets").copied().flatten();
+    let lost = |report: &RunReport, queue: usize| report.queues[queue].metrics.get("link_losses_packets").flatten();
     let report = one(&link("loss = \"5%\"", "8 Mbit/s", ""));
     // 2667 packets: 133 lost, standard error sqrt(2667 * 0.05 * 0.95) = 11.3; none dropped, and all are accounted for.
     let found = lost(&report, 0).expect("of a link with loss");
@@ -104,13 +103,13 @@ fn a_link_loses_packets_apart_from_its_queue() {
     assert_eq!((metric(&report, "drops_packets"), lost(&report, 1)), (0.0, None));
     assert_eq!(report.conservation.dropped as f64, found);
     let there = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
-    let share = there.metrics["loss_ratio"].expect("measured");
+    let share = there.metrics.of("loss_ratio").expect("measured");
     assert!((share - found / 2667.0).abs() < 1e-3, "{share}");
     // The other direction, and in bursts: runs of 10 packets, so the burst ratio of the flow is far above 1.
     let report = one(&link("reverse_loss = \"gemodel 1% 10%\"", "1 Mbit/s", ""));
     let back = report.flows.iter().find(|flow| flow.group == "back").expect("the flow");
     assert!(lost(&report, 0).is_none() && lost(&report, 1).is_some_and(|lost| lost > 0.0));
-    assert!(back.metrics["burst_ratio"].is_some_and(|ratio| ratio > 3.0), "{:?}", back.metrics["burst_ratio"]);
+    assert!(back.metrics.of("burst_ratio").is_some_and(|ratio| ratio > 3.0), "{:?}", back.metrics.of("burst_ratio"));
     // From an instant on: half of 2667.
     let report = one(&link("", "8 Mbit/s", "[[changes]]\nat = \"2 s\"\nloss = \"1\"\n"));
     assert_eq!(lost(&report, 0).map(|lost| (lost - 1333.0).abs() <= 2.0), Some(true));
@@ -120,14 +119,14 @@ fn a_link_loses_packets_apart_from_its_queue() {
 fn what_is_lost_at_random_is_the_same_whatever_the_scheme() {
     let lost = |queue: &str| {
         let text = link("loss = \"2%\"", "8 Mbit/s", "").replace("pfifo limit 10p", queue);
-        one(&text).queues[0].metrics["link_losses_packets"]
+        one(&text).queues[0].metrics.of("link_losses_packets")
     };
     assert_eq!(lost("pfifo limit 10p"), lost("codel"));
 }
 
 /// Metrics of the queue towards `b`.
 fn there(report: &RunReport, name: &str) -> Option<f64> {
-    report.queues[0].metrics.get(name).copied().flatten()
+    report.queues[0].metrics.get(name).flatten()
 }
 
 #[test]
@@ -139,12 +138,12 @@ fn losses_in_bursts_have_the_share_and_the_length_of_the_model() {
     let text = link("loss = \"gemodel 2% 25%\"", "8 Mbit/s", "").replace("1500 B", "150 B");
     let report = one(&text);
     let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
-    let sent = flow.metrics["sent_packets"].expect("counted");
+    let sent = flow.metrics.of("sent_packets").expect("counted");
     let share = there(&report, "link_losses_packets").expect("counted") / sent;
     assert!((share - 2.0 / 27.0).abs() < 4.0 * 0.00406, "{share}");
     // The burst ratio is the mean length, 4, times 1 - share = 3.704. Some 494 runs, geometric with a deviation of
     // sqrt(0.75)/0.25 = 3.46: standard error 3.46/sqrt(494) * 0.926 = 0.144.
-    let burst = flow.metrics["burst_ratio"].expect("losses");
+    let burst = flow.metrics.of("burst_ratio").expect("losses");
     assert!((burst - 3.704).abs() < 4.0 * 0.144, "{burst}");
 }
 
@@ -160,7 +159,7 @@ fn jitter_changes_delays_and_the_order_unless_it_is_ordered() {
     assert!(there(&report, "link_overtakes_packets") > Some(1000.0));
     assert_eq!(there(&report, "link_losses_packets"), None);
     // The other direction has none, and no value of it.
-    assert_eq!(report.queues[1].metrics.get("link_overtakes_packets"), Some(&None));
+    assert_eq!(report.queues[1].metrics.get("link_overtakes_packets"), Some(None));
     let normal = run("2 ms normal");
     let sd = delay_ms(&normal, "there", "one_way_delay_ms_sd");
     assert!((sd - 2.0).abs() < 0.12, "{sd}");
@@ -181,10 +180,10 @@ fn a_doubled_packet_counts_once_for_its_flow() {
     assert_eq!((books.duplicated as f64, books.dropped), (copies, 0));
     assert_eq!(books.sent + books.duplicated, books.delivered + books.in_flight);
     let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
-    assert!((flow.metrics["goodput_bit_s"].expect("measured") - 8e6).abs() < 8e6 * 0.01);
-    assert!(flow.metrics["throughput_bit_s"].expect("measured") > 8.5e6);
+    assert!((flow.metrics.of("goodput_bit_s").expect("measured") - 8e6).abs() < 8e6 * 0.01);
+    assert!(flow.metrics.of("throughput_bit_s").expect("measured") > 8.5e6);
     // Copies that a later queue drops are no losses of the flow.
-    assert_eq!(flow.metrics["loss_ratio"], Some(0.0));
+    assert_eq!(flow.metrics.of("loss_ratio"), Some(0.0));
 }
 
 #[test]
@@ -205,11 +204,11 @@ fn what_a_link_does_is_seen_on_computed_and_simulated_links_behind_it() {
     {
         let [computed, simulated] = [false, true].map(|under_test| one(&text(under_test, more)));
         for name in metrics {
-            assert_eq!(computed.metrics[name], simulated.metrics[name], "{more}: {name}");
+            assert_eq!(computed.metrics.of(name), simulated.metrics.of(name), "{more}: {name}");
         }
         assert_eq!(computed.conservation, simulated.conservation, "{more}");
         let plain = one(&text(true, ""));
-        assert_ne!(plain.metrics["one_way_delay_ms_mean"], simulated.metrics["one_way_delay_ms_mean"], "{more}");
+        assert_ne!(plain.metrics.of("one_way_delay_ms_mean"), simulated.metrics.of("one_way_delay_ms_mean"), "{more}");
     }
 }
 
@@ -236,7 +235,7 @@ fn framing_takes_its_share_of_the_rate() {
         let text = link(&format!("framing = \"{framing}\""), "20 Mbit/s", "").replace("1500 B", &format!("{size} B"));
         let report = one(&text);
         let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
-        flow.metrics["goodput_bit_s"].expect("measured")
+        flow.metrics.of("goodput_bit_s").expect("measured")
     };
     let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.005, "{found} {expected}");
     near(goodput("pppoe-llcsnap", 1492), 1e7 * 1492.0 / 1696.0);
@@ -248,7 +247,7 @@ fn framing_takes_its_share_of_the_rate() {
     let text = text.replace("1500 B", "1492 B").replace("pfifo limit 10p", "bfifo limit 3500b");
     let report = one(&text);
     let flow = report.flows.iter().find(|flow| flow.group == "there").expect("the flow");
-    near(flow.metrics["goodput_bit_s"].expect("measured"), 1e7 * 1492.0 / 1696.0);
+    near(flow.metrics.of("goodput_bit_s").expect("measured"), 1e7 * 1492.0 / 1696.0);
     assert_eq!(there(&report, "queue_packets_p99"), Some(2.0));
     assert!(there(&report, "utilisation") > Some(0.999));
 }
@@ -295,7 +294,7 @@ fn a_shaper_does_not_ask_an_empty_queue() {
         let red = "red limit 100p min 1p max 8p max_p 1 w 0.1";
         let goodput = |report: RunReport| {
             let flow = report.flows.iter().find(|flow| flow.group == "late").expect("the flow");
-            flow.metrics["goodput_bit_s"].expect("measured")
+            flow.metrics.of("goodput_bit_s").expect("measured")
         };
         runs(&text.replace("pfifo limit 10p", red), None, u64::from(RUNS), 2).into_iter().map(goodput).collect()
     };

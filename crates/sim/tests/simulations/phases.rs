@@ -57,7 +57,7 @@ fn phases_have_their_own_statistics_which_add_up_by_name() {
         ]
     );
     let of = |name: &str, occurrence, group: &str, metric: &str| {
-        phase(&report, name, occurrence, group).metrics[metric].expect(metric)
+        phase(&report, name, occurrence, group).metrics.of(metric).expect(metric)
     };
     // While slow the link is never idle, carries 4.5 of 9 Mbit/s, and its queue of 10 packets is full; in the first second
     // 9 of 10 Mbit/s pass.
@@ -72,7 +72,8 @@ fn phases_have_their_own_statistics_which_add_up_by_name() {
     for name in ["drops_packets", "arrivals_packets", "sent_packets", "delivered_packets"] {
         let parts = of("start", 0, "", name) + of("slow", 0, "", name);
         assert_eq!(parts, metric(&report, name), "{name}");
-        let single: f64 = report.phases.iter().filter(|p| p.occurrence > 0).map(|p| p.metrics[name].expect(name)).sum();
+        let single: f64 =
+            report.phases.iter().filter(|p| p.occurrence > 0).map(|p| p.metrics.of(name).expect(name)).sum();
         assert_eq!(single, parts, "{name}");
     }
     let groups = ["there", "small"].map(|group| of("slow", 0, group, "goodput_bit_s"));
@@ -112,12 +113,12 @@ fn groups_of_flows_stop_and_go_on() {
     let changes = "[[changes]]\nat = \"2 s\"\nstop = [\"small\"]\nphase = \"without\"\n\
                    [[changes]]\nat = \"4 s\"\nstart = [\"small\"]\nphase = \"with\"\n";
     let report = one(&link(changes));
-    let sent = |name: &str| phase(&report, name, 0, "small").metrics["sent_packets"].expect("sent");
+    let sent = |name: &str| phase(&report, name, 0, "small").metrics.of("sent_packets").expect("sent");
     // 1000 packets a second.
     assert!(sent("without") <= 1.0 && (sent("with") - 2000.0).abs() <= 2.0 && (sent("start") - 1000.0).abs() <= 2.0);
     // A flow that is stopped from the start begins when it may.
     let late = "[[changes]]\nat = \"0 s\"\nstop = [\"small\"]\n[[changes]]\nat = \"5 s\"\nstart = [\"small\"]\n";
-    let group = |report: &RunReport| report.groups[1].metrics["sent_packets"].expect("sent");
+    let group = |report: &RunReport| report.groups[1].metrics.of("sent_packets").expect("sent");
     assert!((group(&one(&link(late))) - 1000.0).abs() <= 2.0);
     // TCP: while it stops, what it has sent is acknowledged, and nothing new is sent.
     let tcp = link(changes).replace(
@@ -126,7 +127,7 @@ fn groups_of_flows_stop_and_go_on() {
         "name = \"small\"\nfrom = \"a\"\nto = \"b\"",
     );
     let report = one(&tcp);
-    let goodput = |name: &str| phase(&report, name, 0, "small").metrics["goodput_bit_s"].expect("goodput");
+    let goodput = |name: &str| phase(&report, name, 0, "small").metrics.of("goodput_bit_s").expect("goodput");
     assert!(
         goodput("without") < 0.05 * goodput("with") && goodput("with") > 0.5 * goodput("start"),
         "{} {} {}",

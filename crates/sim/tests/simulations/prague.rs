@@ -57,7 +57,7 @@ fn scenario(delays: [&str; 2], controls: [&str; 2]) -> String {
 /// Of a flow, Mbit/s.
 fn goodput(report: &RunReport, index: usize) -> f64 {
     let flow = report.flows.iter().find(|flow| flow.name == format!("flow{index}[0]")).unwrap();
-    flow.metrics["goodput_bit_s"].unwrap() / 1e6
+    flow.metrics.of("goodput_bit_s").unwrap() / 1e6
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_window_that_doubles_has_grown_by_so_much_after_a_second() {
     assert_eq!(metric(&report, "cwnd_growth_segments_mean"), 150.0);
     assert_eq!(metric(&report, "slow_start_s_mean"), 3.0);
     let flow = &report.flows[0].metrics;
-    assert_eq!((flow["cwnd_growth_segments"], flow["slow_start_s"]), (Some(150.0), Some(3.0)));
+    assert_eq!((flow.of("cwnd_growth_segments"), flow.of("slow_start_s")), (Some(150.0), Some(3.0)));
 }
 
 #[test]
@@ -53,15 +53,15 @@ fn slow_start_ends_with_the_first_loss_with_the_transfer_or_with_the_run() {
     let lossy = run("3 s", "pfifo limit 5p", &flow("tcp", "0 s", RENO, BULK));
     let ends = metric(&lossy, "slow_start_s_mean");
     assert!((0.4..0.402).contains(&ends), "{ends}");
-    assert!(lossy.flows[0].metrics["retransmissions_segments"] > Some(0.0));
+    assert!(lossy.flows[0].metrics.of("retransmissions_segments") > Some(0.0));
     // One segment of 1448 B and its 52 B of headers at 800 Mbit/s: 15 us, and 100 ms.
     let short = run("3 s", "pfifo limit 10000p", &flow("tcp", "1 s", RENO, r#"kind = "transfer", size = "1448 B""#));
     assert_eq!(metric(&short, "slow_start_s_mean"), 0.100_015);
     // It began half a second before the end.
     let late = run("3 s", "pfifo limit 10000p", &flow("tcp", "2500 ms", RENO, BULK));
     assert_eq!(metric(&late, "slow_start_s_mean"), 0.5);
-    assert_eq!(late.metrics["cwnd_growth_segments_mean"], None, "its first second is not over");
-    assert_eq!(late.flows[0].metrics["cwnd_growth_segments"], None);
+    assert_eq!(late.metrics.of("cwnd_growth_segments_mean"), None, "its first second is not over");
+    assert_eq!(late.flows[0].metrics.of("cwnd_growth_segments"), None);
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn flows_that_began_are_counted_and_udp_has_no_slow_start() {
     let report = run("2 s", "pfifo limit 10000p", &flows);
     assert_eq!(metric(&report, "flows_started"), 2.0);
     assert_eq!(metric(&report, "slow_start_s_mean"), 1.0);
-    assert_eq!(report.flows[0].metrics["slow_start_s"], None);
-    assert_eq!(report.flows[2].metrics["slow_start_s"], None);
+    assert_eq!(report.flows[0].metrics.of("slow_start_s"), None);
+    assert_eq!(report.flows[2].metrics.of("slow_start_s"), None);
 }
 
 /// 4 Mbit/s, and from the end of the warm-up 12 Mbit/s more, into 8 Mbit/s: 1 ms a packet of 1000 B.
@@ -101,10 +101,10 @@ fn hits_of_daqm_are_over_packets_that_left_in_the_measured_time() {
     let report = overload("daqm s0 none q0 5p drop_rate 0 drop_duration 3ms limit 5000p");
     let ratio = metric(&report, "daqm_hit_ratio");
     assert!((ratio - 0.25).abs() < 0.003, "{ratio}");
-    assert_eq!(report.queues[0].metrics["daqm_hit_ratio"], Some(ratio));
+    assert_eq!(report.queues[0].metrics.of("daqm_hit_ratio"), Some(ratio));
     let internals = &report.queues[0].internals;
     assert!((internals["hits"] - 333.0).abs() <= 5.0, "{internals:?}");
     assert_eq!(internals["hits"], internals["head_drops"]);
     // What another scheme drops is no hit.
-    assert_eq!(overload("codel limit 5000p").metrics["daqm_hit_ratio"], None);
+    assert_eq!(overload("codel limit 5000p").metrics.of("daqm_hit_ratio"), None);
 }

@@ -27,21 +27,21 @@ fn a_flow_starts_up_with_a_handshake_and_a_way() {
     // SYN, SYN-ACK and the first segment take 100 ms each, and each less than 20 us to send.
     let own = &report.flows[0].metrics;
     let near = |metric: &str, expected: f64, least: f64| {
-        let found = own[metric].expect(metric);
+        let found = own.of(metric).expect(metric);
         assert!((0.0..least).contains(&(found - expected)), "{metric}: {found}");
     };
     near("connect_ms", 200.0, 0.02);
     near("flow_startup_s", 0.3, 4e-5);
-    assert_eq!(own["base_rtt_ms"], Some(200.0));
-    assert_eq!(report.metrics["flow_startup_s_mean"], own["flow_startup_s"]);
+    assert_eq!(own.of("base_rtt_ms"), Some(200.0));
+    assert_eq!(report.metrics.of("flow_startup_s_mean"), own.of("flow_startup_s"));
     // Without a handshake, only the way.
     let keys = "transport = { kind = \"tcp\", handshake = false }";
     let own = &run("3 s", FAST, &flow("tcp", keys)).flows[0].metrics;
-    assert_eq!(own["connect_ms"], Some(0.0));
-    assert!((own["flow_startup_s"].unwrap() - 0.1).abs() < 2e-5);
+    assert_eq!(own.of("connect_ms"), Some(0.0));
+    assert!((own.of("flow_startup_s").unwrap() - 0.1).abs() < 2e-5);
     // A flow that never delivered has none of these.
     let own = &run("3 s", FAST, &flow("tcp", "start = \"2900 ms\"")).flows[0].metrics;
-    assert_eq!((own["connect_ms"], own["flow_startup_s"]), (None, None));
+    assert_eq!((own.of("connect_ms"), own.of("flow_startup_s")), (None, None));
 }
 
 #[test]
@@ -76,20 +76,20 @@ fn loss_events_last_a_round_trip() {
     };
     let heavy = flow("heavy", &sends("20 Mbit/s"));
     let report = run("10 s", &slow("pfifo limit 50p"), &heavy);
-    assert_eq!(report.flows[0].metrics["loss_interval_packets_mean"], Some(152.0));
-    assert_eq!(report.metrics["loss_interval_packets_mean"], Some(152.0));
+    assert_eq!(report.flows[0].metrics.of("loss_interval_packets_mean"), Some(152.0));
+    assert_eq!(report.metrics.of("loss_interval_packets_mean"), Some(152.0));
     // A single flow is not synchronised with any.
-    assert_eq!(report.metrics["loss_synchronisation"], None);
+    assert_eq!(report.metrics.of("loss_synchronisation"), None);
     // The light flow has a queue of its own and never loses: one of two.
     let both = heavy + &flow("light", &sends("1 Mbit/s"));
     let report = run("10 s", &slow("fq_codel noecn limit 100p"), &both);
-    assert_eq!(report.flows[1].metrics["dropped_packets"], Some(0.0));
-    assert_eq!(report.metrics["loss_synchronisation"], Some(0.5));
-    assert_eq!(report.groups[0].metrics["loss_synchronisation"], None);
+    assert_eq!(report.flows[1].metrics.of("dropped_packets"), Some(0.0));
+    assert_eq!(report.metrics.of("loss_synchronisation"), Some(0.5));
+    assert_eq!(report.groups[0].metrics.of("loss_synchronisation"), None);
     // Poisson packets of both into one full queue: both lose in nearly every event.
     let poisson = |name: &str| flow(name, &sends("20 Mbit/s").replace("cbr", "poisson"));
     let report = run("10 s", &slow("pfifo limit 50p"), &(poisson("one") + &poisson("two")));
-    let share = report.metrics["loss_synchronisation"].expect("losses");
+    let share = report.metrics.of("loss_synchronisation").expect("losses");
     // An event of 60 ms has some 225 losses; that all of them are of one flow has probability 2^-224.
     assert!(share > 0.99, "{share}");
 }

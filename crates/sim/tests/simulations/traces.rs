@@ -117,7 +117,7 @@ fn many_flows_have_quantiles_as_a_group_alone() {
         let report =
             one(&link(keys, "0.5 Mbit/s").replace("name = \"there\"", &format!("name = \"there\"\ncount = {count}")));
         let own = [&report.groups[0].metrics, &report.flows[0].metrics];
-        own.map(|metrics| metrics.get("delay_variation_ms_p99").copied().flatten())
+        own.map(|metrics| metrics.get("delay_variation_ms_p99").flatten())
     };
     // Each of 16 flows has its own; of 17 the group alone. The packets of all come at once, and each takes 1 ms: the flow that
     // always comes first never waits, the least delay is its, and the last one of 16 waits for 15.
@@ -143,7 +143,7 @@ fn an_outage_keeps_packets_in_the_queue() {
     for (name, expected) in
         [("one_way_delay_ms_p50", 11.0), ("one_way_delay_ms_p99", 84.0), ("delay_variation_ms_p99", 73.0)]
     {
-        let found = own.map(|metrics| metrics.get(name).copied().flatten().unwrap_or(f64::NAN));
+        let found = own.map(|metrics| metrics.get(name).flatten().unwrap_or(f64::NAN));
         assert!(found.iter().all(|value| (value - expected).abs() < 0.7 && *value == found[0]), "{name}: {found:?}");
     }
     let sum = metric(&report, "sojourn_ms_mean") * metric(&report, "arrivals_packets");

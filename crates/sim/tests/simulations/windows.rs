@@ -44,8 +44,8 @@ fn windows_of_a_steady_overload() {
     // What the queue says of the whole measured time is what the windows say, which end 1 ms before it.
     let metrics = &report.queues[0].metrics;
     let mean = windows.iter().filter_map(|window| window.row.mean_queue_packets).sum::<f64>() / 10.0;
-    assert!((mean - metrics["queue_packets_mean"].unwrap()).abs() < 1e-3, "{mean}");
-    assert_eq!(metrics["drops_packets"], Some(1000.0));
+    assert!((mean - metrics.of("queue_packets_mean").unwrap()).abs() < 1e-3, "{mean}");
+    assert_eq!(metrics.of("drops_packets"), Some(1000.0));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn without_the_key_there_are_none() {
 #[test]
 fn a_flow_alone_has_the_burst_ratio_of_its_queue() {
     let report = overload("", "0 B", "");
-    let flow = report.flows[0].metrics["burst_ratio"].unwrap();
+    let flow = report.flows[0].metrics.of("burst_ratio").unwrap();
     // One of six, each alone: mean run 1, times 5/6; the edges of the measured time are a packet in 6000.
     assert!((flow - 5.0 / 6.0).abs() < 1e-3, "{flow}");
 }

@@ -125,7 +125,7 @@ fn uplink(fast: u32, slow: u32, keys: &str, bytes: u32, rate: &str) -> String {
 
 fn group_mean(report: &RunReport, group: &str) -> f64 {
     let of: Vec<f64> =
-        report.flows.iter().filter(|f| f.group == group).map(|f| f.metrics["throughput_bit_s"].unwrap()).collect();
+        report.flows.iter().filter(|f| f.group == group).map(|f| f.metrics.of("throughput_bit_s").unwrap()).collect();
     of.iter().sum::<f64>() / of.len() as f64
 }
 

@@ -1,16 +1,21 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sojourn_measure::catalogue::METRICS;
-use std::ops::Index;
 use std::sync::OnceLock;
 
 /// Metrics by name (`sojourn-measure`'s catalogue), in the order of names; `None` where undefined, as a burst ratio
 /// without losses.
 ///
 /// A report holds one list for every queue and flow, so a name takes a byte: its place in the alphabet of the catalogue.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Metrics {
     names: Vec<u8>,
-    values: Vec<Option<f64>>,
+    /// NaN where undefined.
+    values: Vec<f64>,
+}
+
+/// What is not NaN.
+fn defined(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
 }
 
 /// A share; none of nothing.
@@ -40,6 +45,7 @@ impl Metrics {
         let number = alphabet().binary_search(&name);
         debug_assert!(number.is_ok(), "{name} is not in the catalogue, crates/measure/src/catalogue.rs");
         let Some(number) = number.ok().and_then(|number| u8::try_from(number).ok()) else { return };
+        let value = value.unwrap_or(f64::NAN);
         match self.names.binary_search(&number) {
             Ok(place) => self.values[place] = value,
             Err(place) => {
@@ -57,10 +63,16 @@ impl Metrics {
 
     /// The metric called `name`, if there is one.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Option<f64>> {
+    pub fn get(&self, name: &str) -> Option<Option<f64>> {
         let number = alphabet().binary_search(&name).ok()?;
         let place = self.names.iter().position(|known| usize::from(*known) == number)?;
-        self.values.get(place)
+        self.values.get(place).copied().map(defined)
+    }
+
+    /// The metric called `name`. Out of range, which panics, for one that there is not.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<f64> {
+        defined(self.values[self.keys().position(|known| known == name).unwrap_or(usize::MAX)])
     }
 
     /// The names.
@@ -70,16 +82,13 @@ impl Metrics {
 
     /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
-        self.keys().zip(self.values.iter().copied())
+        self.keys().zip(self.values.iter().copied().map(defined))
     }
 }
 
-impl Index<&str> for Metrics {
-    type Output = Option<f64>;
-
-    /// Out of range, which panics, for a metric that there is not.
-    fn index(&self, name: &str) -> &Option<f64> {
-        &self.values[self.keys().position(|known| known == name).unwrap_or(usize::MAX)]
+impl PartialEq for Metrics {
+    fn eq(&self, other: &Self) -> bool {
+        self.names == other.names && self.iter().eq(other.iter())
     }
 }
 

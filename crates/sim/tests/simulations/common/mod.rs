@@ -54,7 +54,7 @@ pub fn dumbbell(rate: &str, delay: &str, queue: &str) -> String {
 
 /// A metric of run scope.
 pub fn metric(report: &RunReport, name: &str) -> f64 {
-    report.metrics.get(name).copied().flatten().unwrap_or_else(|| panic!("no {name}"))
+    report.metrics.get(name).flatten().unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// Mean and standard error of the mean over replications.
