@@ -24,11 +24,9 @@ from run import KERNEL, added, boot, image, lateness, reports
 
 from sojourn.crosscheck.findings import (
     FINDINGS,
-    MEASURED_S,
     SCHEMES,
     TRANSFER_BYTES,
     TRANSFER_EVERY_S,
-    WARM_UP_S,
     Finding,
 )
 
@@ -54,8 +52,8 @@ def settings(finding: Finding, scheme: str, run: int) -> dict[str, Any]:
         "QDISC": SCHEMES[scheme][0],
         # Our link counts IP packets.
         "STAB": "overhead -14 linklayer ethernet",
-        "SECONDS_ALL": WARM_UP_S + MEASURED_S,
-        "SECONDS_WARM_UP": WARM_UP_S,
+        "SECONDS_ALL": finding.warm_up_s + finding.measured_s,
+        "SECONDS_WARM_UP": finding.warm_up_s,
         "INTERVAL": 0.5,
         "SOCKETS": 0,
         # Connections learn nothing from those before.
@@ -81,8 +79,8 @@ def value(finding: Finding, files: dict[str, bytes]) -> float:
         for k, report in enumerate(reports(files, side))
         if k in tcp
         for row in report["intervals"]
-        if row["sum"]["start"] > WARM_UP_S - late[k] - 0.3
-        and row["sum"]["end"] < WARM_UP_S + MEASURED_S - late[k] - 0.3
+        if row["sum"]["start"] > finding.warm_up_s - late[k] - 0.3
+        and row["sum"]["end"] < finding.warm_up_s + finding.measured_s - late[k] - 0.3
     ]
     if finding.name == "fq_pie":
         rtts = [stream["rtt"] / 1e3 for row in rows for stream in row["streams"]]
