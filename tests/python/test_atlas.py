@@ -101,6 +101,22 @@ def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None
     pd.testing.assert_frame_equal(again.frame(), whole.frame())
 
 
+def test_one_need_alone_has_no_picture_of_two(tmp_path: Path) -> None:
+    from sojourn.characterize import Setting
+
+    need = [one for one in NEEDS if one.name == "flood"]
+    schemes = [Scheme("pfifo", "pfifo"), Scheme("fq_codel", "fq_codel")]
+    atlas(
+        tmp_path / "a",
+        schemes=schemes,
+        setting=Setting(rate_mbit_s=1.0),
+        with_cost=False,
+        replications=3,
+        needs=need,
+    )
+    assert "Delay and goodput" not in (tmp_path / "a" / "index.html").read_text(encoding="utf-8")
+
+
 def test_bad_requests_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SojournError, match="at least two schemes"):
         atlas(tmp_path, schemes=[Scheme("pie", "pie")])

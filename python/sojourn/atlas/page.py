@@ -86,12 +86,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
             ),
             (Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."), best, table),
         ),
-        Section(
-            "tradeoff",
-            "Delay and goodput",
-            ("Each scheme has a row, so no marker covers another.",),
-            (Drawing("tradeoff-picture", pictures.two(whole, "delay", "goodput"), "Bars are 95 % intervals."),),
-        ),
+        *_tradeoff(whole),
         Section(
             "schemes",
             "Schemes",
@@ -123,6 +118,15 @@ def overview(whole: Atlas, setting: Setting) -> str:
         code=core.version(),
         home="",
     )
+
+
+def _tradeoff(whole: Atlas) -> tuple[Section, ...]:
+    """Return delay beside goodput, where both are ranked."""
+    if not {"delay", "goodput"} <= set(whole.cells):
+        return ()
+    picture = Drawing("tradeoff-picture", pictures.two(whole, "delay", "goodput"), "Bars are 95 % intervals.")
+    text = ("Each scheme has a row, so no marker covers another.",)
+    return (Section("tradeoff", "Delay and goodput", text, (picture,)),)
 
 
 def of_scheme(whole: Atlas, one: Scheme) -> str:
