@@ -32,9 +32,9 @@ root=$folder/root
 rm -rf "$root"
 mkdir -p "$root"/{bin,dev,etc,lib/modules/$release,point,proc,run,sys,tmp,usr/lib}
 
-# Every qdisc, classifier and congestion control, and what they need.
+# Every qdisc, classifier and congestion control, an ingress device and the action that leads to it, and what they need.
 wanted=$(find "$modules/kernel/net/sched" "$modules/kernel/net/ipv4" -name '*.ko*' -printf '%f\n' \
-    | grep -E '^(sch_|cls_|tcp_)' | sed 's/\.ko.*$//'; echo veth)
+    | grep -E '^(sch_|cls_|tcp_)' | sed 's/\.ko.*$//'; echo veth ifb act_mirred)
 for module in $wanted; do
     modprobe -d "$unpacked" -S "$release" --show-depends "$module" | awk '$1 == "insmod" {print $2}'
 done | sort -u | while read -r file; do

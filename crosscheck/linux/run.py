@@ -178,8 +178,13 @@ def boot(
     shift: int = 1,
     memory_mib: int = 768,
     most_cpu_s: int | None = None,
+    faster: int = 1,
 ) -> dict[str, bytes]:
-    """Boots the machine with one point: the files that the script left. An instruction takes 2^shift ns."""
+    """Boots the machine with one point: the files that the script left.
+
+    An instruction takes 2^shift ns, divided by `faster`: the kernel is told that the processor's clock, which qemu
+    keeps at 1 GHz, is so many times as fast, and has no other clock to compare it with.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         (work / "point").mkdir()
@@ -214,7 +219,8 @@ def boot(
                 str(work / "initrd"),
             ),
             "-append",
-            "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=off tsc=reliable nokaslr",
+            "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=off tsc=reliable nokaslr"
+            + (f" tsc_early_khz={faster}000000 hpet=disable pmtmr=0" if faster > 1 else ""),
             *("-serial", f"file:{work / 'console'}", "-serial", f"file:{work / 'files'}"),
         ]
         limit = [] if most_cpu_s is None else ["prlimit", f"--cpu={most_cpu_s}:{most_cpu_s + 5}"]

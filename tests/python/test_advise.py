@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,49 @@ def test_the_shaper_stands_where_it_is_said_to_stand() -> None:
     assert links["shaper"]["framing"] == links["line"]["framing"] == "pppoe-ptm"
 
 
+def test_the_shaper_is_that_of_the_platform() -> None:
+    def links(shaper: Shaper, platform: str) -> dict[str, Any]:
+        documents = network(Line(50, 10, "vdsl"), shaper, platform).to_dict()["links"]
+        return next(link for link in documents if link["name"] == "shaper")
+
+    # htb lets a packet leave at once; tc's bucket for 45 Mbit/s is 1600 B. sojournd sends as a cable does.
+    htb = links(Shaper("codel", 45.0, 9.0), "linux")
+    assert htb["burst"] == {"down": "1600 B", "up": "1600 B"}
+    assert "burst" not in links(Shaper("codel", 45.0, 9.0), "sojournd")
+    # CAKE shapes itself, on a link that is not the bottleneck, and counts the line's framing.
+    cake = links(Shaper("cake besteffort", 45.0, 9.0), "openwrt")
+    assert cake["rate"] == {"down": "100 Gbit/s", "up": "100 Gbit/s"}
+    assert cake["queue"]["up"] == "cake besteffort bandwidth 9000000bit pppoe-ptm"
+    assert cake["queue"]["down"].endswith("bandwidth 45000000bit pppoe-ptm ingress")
+    assert "framing" not in cake
+
+
+def test_a_packet_waits_once_for_a_long_one_at_htb_and_twice_at_a_cable() -> None:
+    # 1500 B take 12 ms at 1 Mbit/s. At htb the long packet is in the modem alone, so a ping waits at most 12 ms more
+    # than for the modem; a cable's shaper sends it for 12 ms, too, before the modem does.
+    line = Line(100, 1, rtt_ms=(20.0, 20.0), needs=("bulk",))
+    shaper = Shaper("fq_codel", 95.0, 0.99)
+    mean = {
+        platform: search._measured(line, platform, shaper, 3, None).mean("latency_mean")
+        for platform in ("linux", "sojournd")
+    }
+    assert 6 < mean["sojournd"] - mean["linux"] < 18
+
+
+def test_an_office_has_more_flows_and_hosts() -> None:
+    document = network(Line(100, 20, site="office", needs=("calls", "web")), None).to_dict()
+    nodes = {node["name"]: node.get("count", 1) for node in document["nodes"]}
+    # Eight downloads and four uploads, half of them with the nearest server; calls have hosts for both directions.
+    assert nodes["download_near_hosts"] == 4
+    assert nodes["upload_far_hosts"] == 2
+    assert nodes["callers"] == 5
+    assert nodes["web_hosts"] == 15
+    assert "game_down" not in {flow["name"] for flow in document["flows"]}
+    core.load(json.dumps(document), source="office")
+    with pytest.raises(SojournError, match="did you mean `office`"):
+        Line(100, 20, site="offices")
+
+
 def test_goodput_decides_among_settings_with_a_low_latency() -> None:
     line = Line(10, 2)
     low, near, far = (
@@ -87,14 +131,20 @@ def test_commands_have_rates_and_overheads_of_the_line() -> None:
     line, shaper = Line(50, 10, "vdsl"), Shaper("fq_codel", 45.0, 9.0)
     linux = answer.commands(line, "linux", shaper)
     # PTM sends 65 B for 64: 9 Mbit/s times 64/65 are 8,861,538 bit/s.
-    assert any("stab overhead 30 linklayer ethernet" in one for one in linux)
+    # PPPoE over PTM adds 30 B from the IP header on. `stab` adds to a frame that has 14 B of them already.
+    assert any("stab overhead 16 linklayer ethernet" in one for one in linux)
     assert any("htb rate 8862000bit" in one for one in linux)
     cake = answer.commands(line, "linux", Shaper("cake besteffort", 45.0, 9.0))
     (down,) = [one for one in cake if "dev ifb0 root cake" in one]
     assert all(words in down for words in ("bandwidth 45000000bit", "ptm overhead 30", " ingress "))
-    assert "uci set sqm.@queue[0].upload='8862'" in answer.commands(line, "openwrt", shaper)
+    openwrt = answer.commands(line, "openwrt", shaper)
+    assert "uci set sqm.@queue[0].upload='8862'" in openwrt
+    assert "uci set sqm.@queue[0].overhead='16'" in openwrt
+    # CAKE counts from the IP header on.
+    openwrt = answer.commands(line, "openwrt", Shaper("cake besteffort", 45.0, 9.0))
+    assert "uci set sqm.@queue[0].overhead='30'" in openwrt
     config = tomllib.loads("\n".join(answer.commands(line, "sojournd", shaper)))
-    assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "44308 kbit/s", "overhead": "30 B"}
+    assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "45000 kbit/s", "framing": "pppoe-ptm"}
 
 
 def test_every_platform_has_what_it_is_offered() -> None:

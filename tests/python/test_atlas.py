@@ -75,6 +75,21 @@ def test_data_and_pages_say_the_same(made: tuple[Path, execute.Atlas]) -> None:
     assert "Need by need" in (out / "schemes" / "FQ-CoDel.html").read_text(encoding="utf-8")
 
 
+def test_a_cell_leads_to_its_runs(made: tuple[Path, execute.Atlas]) -> None:
+    out, whole = made
+    link = 'href="needs/flood.html#FQ-CoDel"'
+    assert link in (out / "index.html").read_text(encoding="utf-8")
+    assert link.replace("needs", "../needs") in (out / "schemes" / "FQ-CoDel.html").read_text(encoding="utf-8")
+    runs = (out / "needs" / "flood.html").read_text(encoding="utf-8")
+    assert 'id="FQ-CoDel"' in runs
+    assert 'href="../plans/5.3b.toml"' in runs
+    values = whole.runs["flood"]["FQ-CoDel"]
+    # Three replications, whose mean is the cell.
+    assert " ".join(f"{value:.3f}" for value in values) in runs
+    assert values.mean() == pytest.approx(whole.cells["flood"]["FQ-CoDel"].estimate.mean)
+    assert len(values) == 3
+
+
 def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None:
     from sojourn.characterize import Setting
 
@@ -84,6 +99,22 @@ def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None
     again = atlas(out, schemes=whole.schemes, **options)
     assert {file: file.stat().st_mtime_ns for file in (out / "store").rglob("*.parquet")} == before
     pd.testing.assert_frame_equal(again.frame(), whole.frame())
+
+
+def test_one_need_alone_has_no_picture_of_two(tmp_path: Path) -> None:
+    from sojourn.characterize import Setting
+
+    need = [one for one in NEEDS if one.name == "flood"]
+    schemes = [Scheme("pfifo", "pfifo"), Scheme("fq_codel", "fq_codel")]
+    atlas(
+        tmp_path / "a",
+        schemes=schemes,
+        setting=Setting(rate_mbit_s=1.0),
+        with_cost=False,
+        replications=3,
+        needs=need,
+    )
+    assert "Delay and goodput" not in (tmp_path / "a" / "index.html").read_text(encoding="utf-8")
 
 
 def test_bad_requests_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -200,3 +200,22 @@ def test_documents_are_scenarios() -> None:
     assert tomllib.loads(networks.text(document))["links"][0]["delay"] == "0.5 ms"
     with pytest.raises(SojournError, match="group a: a base RTT of 2 ms is too short"):
         networks.network(Setting(), [networks.Group("a", rtt_ms=2.0)], name="x", description="x", warm_up_s=0.0)
+
+
+def test_the_first_of_two_queues_has_other_parameters_and_other_schemes() -> None:
+    (two,) = [one for one in SUITE if one.section == "10.2-2"]
+    own = (Scheme("codel", "codel"), Scheme("pie target 20ms", "pie"), Scheme("pfifo", "pfifo"))
+    made = plans.document(two, Setting(), own, is_quick=False)
+    assert made is not None
+    # Half of CoDel's default of 5 ms and of the 20 ms that PIE was given; tail drop has no target. Then every scheme.
+    # 20 Mbit/s times 100 ms are 167 packets of 1500 B.
+    assert [point[0] for point in made.vary[0].points] == [
+        "codel limit 167p target 2.5ms",
+        "pie limit 167p target 10ms",
+        "codel limit 167p",
+        "pie target 20ms limit 167p",
+        "pfifo limit 167p",
+    ]
+    links = {link["name"]: link for link in two.build(Setting(), 20.0)["links"]}
+    assert not links["bottleneck"]["under_test"]
+    assert links["second"]["under_test"]

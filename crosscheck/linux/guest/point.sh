@@ -1,8 +1,9 @@
 # One point: hosts a and b with router r between them. r's way out to b is shaped and has the discipline under test,
 # b's acknowledgements are late by the round-trip time. /point/settings says which.
 set -eu
-# FLOW_GROUPS (lines of congestion control, flows, base RTT in ms, start in s) BASE_RTT_MS RATE QDISC SECONDS_ALL
-# SECONDS_WARM_UP INTERVAL SOCKETS SYSCTLS CHANGE_AT CHANGED_RATE (several: one after the other) CHANGE_EVERY PING_INTERVAL
+# FLOW_GROUPS (lines of congestion control, flows, base RTT in ms, start in s, and more words for iperf3) BASE_RTT_MS RATE
+# QDISC SECONDS_ALL SECONDS_WARM_UP INTERVAL SOCKETS SYSCTLS CHANGE_AT CHANGED_RATE (several: one after the other)
+# CHANGE_EVERY PING_INTERVAL STAB (of tc) TRANSFER_BYTES TRANSFER_EVERY (one after the other from the warm-up on)
 . /point/settings
 
 for node in a r b; do ip netns add $node; ip -n $node link set lo up; done
@@ -24,7 +25,7 @@ END
 # The ping's address is 10.0.2.2, every group of flows has one of its own from 10.0.2.3 on.
 number=2
 ip -n b addr add 10.0.2.2/24 dev b0
-while read -r control flows rtt_ms start_s; do
+while read -r control flows rtt_ms start_s words; do
     number=$((number + 1))
     ip -n b addr add 10.0.2.$number/24 dev b0
 done <<END
@@ -42,9 +43,9 @@ band=1
 tc -n b qdisc add dev b0 root handle 1: prio bands 4 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 tc -n b qdisc add dev b0 parent 1:1 netem delay ${BASE_RTT_MS}ms limit 100000
 number=2
-while read -r control flows rtt_ms start_s; do
+while read -r control flows rtt_ms start_s words; do
     number=$((number + 1))
-    modprobe tcp_$control 2>/dev/null || true
+    [ $control = udp ] || modprobe tcp_$control 2>/dev/null || true
     [ $rtt_ms = $BASE_RTT_MS ] && continue
     band=$((band + 1))
     tc -n b qdisc add dev b0 parent 1:$band netem delay ${rtt_ms}ms limit 100000
@@ -60,7 +61,7 @@ shaped="htb rate RATE burst 1600 cburst 1600 quantum 1514"
 case "$QDISC" in
 cake\ bandwidth*) tc -n r qdisc add dev rb root handle 1: $QDISC ;;
 *)
-    tc -n r qdisc add dev rb root handle 1: htb default 1
+    tc -n r qdisc add dev rb root handle 1: ${STAB:+stab $STAB} htb default 1
     tc -n r class add dev rb parent 1: classid 1:1 ${shaped/RATE/$RATE}
     tc -n r qdisc add dev rb parent 1:1 handle 2: $QDISC
     ;;
@@ -73,7 +74,7 @@ busybox head -c 1 /dev/random >/dev/null
 # Addresses are resolved before anything is measured.
 ip netns exec a ping -c 3 -i 0.2 -q 10.0.2.2 >/dev/null
 number=2
-while read -r control flows rtt_ms start_s; do
+while read -r control flows rtt_ms start_s words; do
     number=$((number + 1))
     ip netns exec a ping -c 2 -i 0.2 -q 10.0.2.$number >/dev/null </dev/null
     ip netns exec b iperf3 -s -1 -J -i $INTERVAL -p $((5200 + number)) >server.$((number - 3)).json </dev/null &
@@ -93,11 +94,12 @@ counters
 echo $EPOCHREALTIME >start
 clients=
 number=2
-while read -r control flows rtt_ms start_s; do
+while read -r control flows rtt_ms start_s words; do
     number=$((number + 1))
     (
         sleep $start_s
-        ip netns exec a iperf3 -c 10.0.2.$number -p $((5200 + number)) -t $SECONDS_ALL -P $flows -C $control \
+        [ $control = udp ] || words="-C $control $words"
+        ip netns exec a iperf3 -c 10.0.2.$number -p $((5200 + number)) -t $SECONDS_ALL -P $flows $words \
             -i $INTERVAL -J >client.$((number - 3)).json </dev/null
         # iperf3's intervals count from when its streams are open, which it does not tell.
         echo $EPOCHREALTIME >ended.$((number - 3))
@@ -118,6 +120,24 @@ if [ "$SOCKETS" != 0 ]; then
             read -r -t $SOCKETS -u 9 || true
         done
     ' >sockets &
+fi
+if [ "${TRANSFER_BYTES:-0}" != 0 ]; then
+    (
+        sleep $SECONDS_WARM_UP
+        port=6000
+        while [ $((port - 6000 + 1)) -lt $(((SECONDS_ALL - SECONDS_WARM_UP) / TRANSFER_EVERY)) ]; do
+            port=$((port + 1))
+            # The receiver sees the end after the last byte.
+            (
+                ip netns exec b busybox nc -l -p $port >/dev/null
+                echo "end $port $EPOCHREALTIME" >>transfers
+            ) &
+            sleep 1
+            echo "begin $port $EPOCHREALTIME" >>transfers
+            busybox head -c $TRANSFER_BYTES /dev/zero | ip netns exec a busybox nc -w 10 10.0.2.2 $port &
+            sleep $((TRANSFER_EVERY - 1))
+        done
+    ) &
 fi
 if [ "${CHANGE_AT:-0}" != 0 ]; then
     (

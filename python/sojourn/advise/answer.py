@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sojourn import core, metrics
-from sojourn.advise.search import MEASURES
+from sojourn.advise.household import SITES
+from sojourn.advise.search import MEASURES, SURE
 from sojourn.canvas import WIDTH, Picture, new_figure
 from sojourn.palette import INK, MUTED
 from sojourn.report import page as filled
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
     from sojourn.advise.household import Line, Shaper
     from sojourn.advise.search import Advice, Outcome
 
-#: What tc's `stab` takes for each framing: options, and the share of the rate that remains (64 of 65 B on PTM).
-_STAB: Final = {
-    "docsis": ("overhead 18 mpu 64 linklayer ethernet", 1.0),
-    "pppoe-ptm": ("overhead 30 linklayer ethernet", 64 / 65),
-    "pppoe-llcsnap": ("overhead 40 linklayer atm", 1.0),
-    "ethernet": ("overhead 38 mpu 84 linklayer ethernet", 1.0),
-}
-#: The same as keys of sojournd; ATM's cells need CAKE.
+#: What a framing adds to a packet from the IP header on, in bytes, as CAKE counts.
 _OVERHEAD_BYTES: Final = {"docsis": 18, "pppoe-ptm": 30, "pppoe-llcsnap": 40, "ethernet": 38}
+#: `stab` adds to the length of the frame, which has Ethernet's header already.
+_HEADER_BYTES: Final = 14
+#: Other options of tc's `stab`, and the share of the rate that remains (64 of 65 B on PTM).
+_STAB: Final = {
+    "docsis": (" mpu 64 linklayer ethernet", 1.0),
+    "pppoe-ptm": (" linklayer ethernet", 64 / 65),
+    "pppoe-llcsnap": (" linklayer atm", 1.0),
+    "ethernet": (" mpu 84 linklayer ethernet", 1.0),
+}
 _WAN, _LAN = "eth0", "ifb0"
 
 
@@ -48,9 +51,15 @@ def _one_way(line: Line, scheme: str, mbit_s: float, device: str, *, is_ingress:
     if Scheme(scheme).algorithm == "cake":
         text = f"{scheme} {line.framing}" + (" ingress" if is_ingress else "")
         return [one for one in tc(text, dev=device, rate=f"{_bit_s(mbit_s)} bit/s") if not one.startswith("#")]
-    options, share = _STAB[line.framing]
+    options, share = stab(line)
     made = [one for one in tc(scheme, dev=device, rate=f"{_bit_s(mbit_s, share)} bit/s") if not one.startswith("#")]
     return [one.replace("root handle 1: htb", f"root handle 1: stab {options} htb") for one in made]
+
+
+def stab(line: Line) -> tuple[str, float]:
+    """Return the options of tc's ``stab`` on an Ethernet device, and the share of the line's rate that remains."""
+    options, share = _STAB[line.framing]
+    return f"overhead {_OVERHEAD_BYTES[line.framing] - _HEADER_BYTES}{options}", share
 
 
 def _linux(line: Line, shaper: Shaper) -> list[str]:
@@ -73,6 +82,7 @@ def _openwrt(line: Line, shaper: Shaper) -> list[str]:
     scheme = Scheme(shaper.scheme).algorithm
     script = "piece_of_cake.qos" if scheme == "cake" else "simple.qos"
     layer = "atm" if line.framing == "pppoe-llcsnap" else "ethernet"
+    overhead = _OVERHEAD_BYTES[line.framing] - (0 if scheme == "cake" else _HEADER_BYTES)
     share = 1.0 if scheme == "cake" else _STAB[line.framing][1]
     return [
         "opkg update; opkg install sqm-scripts",
@@ -82,14 +92,13 @@ def _openwrt(line: Line, shaper: Shaper) -> list[str]:
         f"uci set sqm.@queue[0].qdisc='{scheme}'",
         f"uci set sqm.@queue[0].script='{script}'",
         f"uci set sqm.@queue[0].linklayer='{layer}'",
-        f"uci set sqm.@queue[0].overhead='{_OVERHEAD_BYTES[line.framing]}'",
+        f"uci set sqm.@queue[0].overhead='{overhead}'",
         "uci set sqm.@queue[0].enabled='1'",
         "uci commit sqm; service sqm restart",
     ]
 
 
 def _sojournd(line: Line, shaper: Shaper) -> list[str]:
-    _, share = _STAB[line.framing]
     made = ["# port A is towards the provider, port B towards the home"]
     for name, interface in (("a", "eth0"), ("b", "eth1")):
         made += [f"[ports.{name}]", 'back_end = "af_packet"', f'interface = "{interface}"', ""]
@@ -98,8 +107,8 @@ def _sojournd(line: Line, shaper: Shaper) -> list[str]:
             made += [
                 f"[{name}]",
                 f'scheme = "{shaper.scheme}"',
-                f'rate = "{_bit_s(rate, share) // 1000} kbit/s"',
-                f'overhead = "{_OVERHEAD_BYTES[line.framing]} B"',
+                f'rate = "{_bit_s(rate) // 1000} kbit/s"',
+                f'framing = "{line.framing}"',
                 "",
             ]
     return made[:-1]
@@ -166,17 +175,24 @@ def text(advice: Advice) -> str:
     from sojourn.cli.text import table
 
     heads = ["", "today", *(["recommended"] if advice.best else [])]
-    parts = ["\n".join(sentences(advice)), "", table(heads, [list(row) for row in rows(advice)], numbers=True), NOTE]
+    parts = [
+        "\n".join(sentences(advice)),
+        "",
+        table(heads, [list(row) for row in rows(advice)], numbers=True),
+        note(advice.line),
+    ]
     if advice.best and advice.best.shaper:
         parts += ["", *commands(advice.line, advice.platform, advice.best.shaper)]
     return "\n".join(parts)
 
 
-NOTE: Final = (
-    "Mean ± half-width of the 95 % interval, 10 replications, simulated: four downloads and two uploads beside what "
-    "the "
-    "household does."
-)
+def note(line: Line) -> str:
+    """Return what the numbers are of."""
+    site = SITES[line.site]
+    return (
+        f"Mean ± half-width of the 95 % interval, {SURE} replications, simulated: {site.downloads} downloads and "
+        f"{site.uploads} uploads beside the other needs."
+    )
 
 
 def data(advice: Advice) -> dict[str, Any]:
@@ -214,7 +230,7 @@ def html(advice: Advice) -> str:
     caption = "Latency under load against the goodput of both directions, as a share of the line."
     tried = "Each point is a setting of the gateway: a scheme at a rate of its shaper."
     sections = [
-        Section("evidence", "Evidence", (NOTE,), (table,)),
+        Section("evidence", "Evidence", (note(line),), (table,)),
         Section("tried", "What was tried", (tried,), (Drawing("picture", _picture(advice), caption),)),
     ]
     chosen = advice.best.shaper if advice.best else None
@@ -226,7 +242,7 @@ def html(advice: Advice) -> str:
         facts=(
             ("Line", f"{line.down_mbit_s:.4g}/{line.up_mbit_s:.4g} Mbit/s, {line.technology}"),
             ("Base RTT", f"{line.rtt_ms[0]:g} to {line.rtt_ms[1]:g} ms"),
-            ("Household", ", ".join(line.needs)),
+            ("Site", f"{line.site}: {', '.join(line.needs)}"),
             ("Provider's queue", f"{line.isp_buffer_ms:g} ms"),
             ("Platform", advice.platform),
             ("Build", core.build()),

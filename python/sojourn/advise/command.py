@@ -20,9 +20,10 @@ def add(verbs: Any) -> None:
     """Add the command to a parser's subcommands."""
     parser = verbs.add_parser(
         "advise",
-        description="Simulate a household behind an access line whose provider and modem have long queues, try the "
-        "schemes that the gateway's platform has at several rates of its shaper, and recommend one, with a rate for "
-        "each direction, the evidence and the commands to paste. It says when nothing is to be gained.",
+        description="Simulate a home, an office or many subscribers behind a line whose provider and modem have long "
+        "queues, try the schemes that the gateway's platform has at several rates of its shaper, and recommend one, "
+        "with a rate for each direction, the evidence and the commands to paste. It says when nothing is to be "
+        "gained.",
         epilog="example: sojourn advise --down 50Mbit/s --up 10Mbit/s --technology vdsl --rtt 15ms..120ms",
     )
     parser.add_argument("--down", metavar="RATE", help="rate of the download, framing included")
@@ -33,7 +34,10 @@ def add(verbs: Any) -> None:
     )
     parser.add_argument("--rtt", default="20ms..60ms", metavar="RANGE", help="base RTTs (default 20ms..60ms)")
     parser.add_argument(
-        "--for", dest="needs", default=_NEEDS, metavar="NEEDS", help=f"what the household does (default {_NEEDS})"
+        "--for", dest="needs", default=_NEEDS, metavar="NEEDS", help=f"what users do (default {_NEEDS})"
+    )
+    parser.add_argument(
+        "--site", default="home", metavar="SITE", help="who is behind the line: home (default), office, isp"
     )
     parser.add_argument(
         "--on", default="linux", metavar="PLATFORM", help="what the gateway runs: linux (default), openwrt, sojournd"
@@ -60,6 +64,7 @@ def _advise(options: argparse.Namespace) -> int:
         "technology": options.technology,
         "rtt_ms": _range(options.rtt),
         "needs": tuple(need.strip() for need in options.needs.split(",") if need.strip()),
+        "site": options.site,
         "isp_buffer_ms": in_base_unit("--isp-buffer", options.isp_buffer, TIMES) * 1e3,
     }
     if options.trace:

@@ -1,4 +1,4 @@
-"""The network that advice is about: a household behind a line whose own queues are long.
+"""The network that advice is about: a household, an office or many subscribers behind a line with long queues.
 
     servers - operator ==line== gateway --shaper-- home - clients
 
@@ -8,6 +8,7 @@ download, as an ingress device does (IFB), and before them in the upload.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from sojourn import draw, suggest
 from sojourn.core import SojournError
 from sojourn.lines import TECHNOLOGIES
 from sojourn.network import Network
+from sojourn.scheme import Scheme
 from sojourn.trace import read
 from sojourn.traffic import bulk, cbr, gaming, tcp, udp, video, voip, web
 from sojourn.units import Quantity, bit_s, bytes_, gbit_s, ms, s
@@ -29,10 +31,44 @@ LAN_MS: Final = 1.0
 LEAST_RTT_MS: Final = 8.0
 _FULL_BYTES: Final = 1500
 _LIMITS: Final = {"down_mbit_s": (0.2, 10_000.0), "up_mbit_s": (0.1, 10_000.0)}
-FLOWS_DOWN: Final = 4
-FLOWS_UP: Final = 2
 _FAST_MBIT_S: Final = 200.0
 PING: Final = "ping"
+_FAST: Final = gbit_s(100)
+HTB_BURST: Final = bytes_(1600)
+"""Bucket of htb, which tc computes for rates of this kind."""
+CABLE: Final = "sojournd"
+"""The platform that shapes as a cable does: a packet leaves at the end of its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Who is behind a line: numbers of flows at the same time.
+
+    Parameters
+    ----------
+    downloads, uploads
+        That run all the time, half of them to the nearest server.
+    calls, games, web, video
+        Of each need.
+    has_hosts
+        Each flow has a host of its own; otherwise one host has all.
+    """
+
+    downloads: int
+    uploads: int
+    calls: int = 1
+    games: int = 1
+    web: int = 1
+    video: int = 1
+    has_hosts: bool = True
+
+
+SITES: Final[Mapping[str, Site]] = {
+    "home": Site(4, 2, has_hosts=False),
+    "office": Site(8, 4, calls=5, games=1, web=15, video=2),
+    "isp": Site(40, 20, calls=20, games=10, web=50, video=20),
+}
+"""The sites that ``--site`` knows."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +91,8 @@ class Line:
         A trace of the download's rate; `down_mbit_s` is its mean then.
     least_mbit_s
         With a trace: the rate that the line has in nine of ten seconds.
+    site
+        Who is behind it, of :data:`SITES`.
     """
 
     down_mbit_s: float
@@ -65,10 +103,13 @@ class Line:
     isp_buffer_ms: float = 200.0
     trace: str | None = None
     least_mbit_s: float | None = None
+    site: str = "home"
 
     def __post_init__(self) -> None:
         if self.technology not in TECHNOLOGIES:
             raise SojournError(suggest.unknown("technology", self.technology, TECHNOLOGIES))
+        if self.site not in SITES:
+            raise SojournError(suggest.unknown("site", self.site, SITES))
         for name, (low, high) in _LIMITS.items():
             value = getattr(self, name)
             if not low <= value <= high:
@@ -136,8 +177,8 @@ class Shaper:
     up_mbit_s: float | None
 
 
-def network(line: Line, shaper: Shaper | None) -> Network:
-    """Return the household with a shaper, or as it is without."""
+def network(line: Line, shaper: Shaper | None, platform: str = "linux") -> Network:
+    """Return the line and the site with a shaper as the platform has it, or as they are without."""
     down, up = _rate(line.down_mbit_s), _rate(line.up_mbit_s)
     warm_up, measured = line.seconds
     net = Network(name="household", description="a household", duration=s(warm_up + measured), warm_up=s(warm_up))
@@ -153,12 +194,13 @@ def network(line: Line, shaper: Shaper | None) -> Network:
             name="line", from_="operator", to="gateway", trace={"file": line.trace}, reverse_rate=up,
             delay=shared["delay"], queue=limits,
         )  # fmt: skip
-    net = _shaped(net, line, shaper)
+    net = _shaped(net, line, shaper, platform)
     for name, rtt in zip(("near", "far"), line.rtt_ms, strict=True):
         net = net.link(
             name=name, from_=f"server_{name}", to="operator", rate=gbit_s(100), delay=ms((rtt - LINE_MS - LAN_MS) / 2)
         )
-    net = net.link(name="lan", from_="home", to="client", rate=gbit_s(10), delay=ms(LAN_MS / 2))
+    if not SITES[line.site].has_hosts:
+        net = net.link(name="lan", from_="home", to="client", rate=gbit_s(10), delay=ms(LAN_MS / 2))
     return _loaded(net, line)
 
 
@@ -166,50 +208,69 @@ def _rate(mbit_s: float) -> Quantity:
     return bit_s(round(mbit_s * 1e6))
 
 
-def _shaped(net: Network, line: Line, shaper: Shaper | None) -> Network:
-    rates, queues = {}, {}
+def _shaped(net: Network, line: Line, shaper: Shaper | None, platform: str) -> Network:
+    """Add the shaper. CAKE shapes and counts framed bytes itself; the other schemes of Linux are within htb."""
+    rates: dict[str, Quantity] = {"down": _FAST, "up": _FAST}
+    queues = {"down": "pfifo", "up": "pfifo"}
+    more: dict[str, Any] = {}
     given = Shaper("pfifo", None, None) if shaper is None else shaper
+    is_cake = Scheme(given.scheme).algorithm == "cake" and platform != CABLE
     for way, own in (("down", given.down_mbit_s), ("up", given.up_mbit_s)):
-        rates[way] = gbit_s(100) if own is None else _rate(own)
-        queues[way] = "pfifo" if own is None else given.scheme
+        if own is None:
+            continue
+        queues[way] = given.scheme
+        if is_cake:
+            ingress = " ingress" if way == "down" else ""
+            queues[way] += f" bandwidth {round(own * 1e6)}bit {line.framing}{ingress}"
+        else:
+            rates[way] = _rate(own)
+    if not is_cake:
+        more["framing"] = line.framing
+        if shaper is not None and platform != CABLE:
+            # A cable's packet takes its time before it leaves; htb's leaves at once, and the next one waits.
+            more["burst"] = {"down": HTB_BURST, "up": HTB_BURST}
     return net.link(
-        name="shaper", from_="gateway", to="home", rate=rates, delay=ms(0), framing=line.framing, queue=queues,
-        under_test={"down": True, "up": True},
+        name="shaper", from_="gateway", to="home", rate=rates, delay=ms(0), queue=queues,
+        under_test={"down": True, "up": True}, **more,
     )  # fmt: skip
 
 
 def _loaded(net: Network, line: Line) -> Network:
-    """Add what the household does: always downloads and uploads, to the nearest and to the farthest server."""
+    """Add what the site does: always downloads and uploads, to the nearest and to the farthest server."""
+    site = SITES[line.site]
     within = draw.uniform(s(0), s(1))
     cubic = tcp(congestion_control="cubic", mss=bytes_(1440) if line.framing.startswith("pppoe") else None)
 
-    def flow(net: Network, name: str, server: str, *, up: bool = False, **more: Any) -> Network:
-        ends = ("client", f"server_{server}") if up else (f"server_{server}", "client")
-        return net.flow(name=name, from_=ends[0], to=ends[1], **more)
+    def flow(
+        net: Network, name: str, server: str, count: int, *, hosts: str = "", up: bool = False, **more: Any
+    ) -> Network:
+        client = "client"
+        if site.has_hosts:
+            # A host for each flow, because CAKE and the users look at hosts.
+            client = hosts or f"{name}_hosts"
+            if all(node["name"] != client for node in net.to_dict().get("nodes", ())):
+                net = net.node(name=client, count=count).link(
+                    name=client, from_="home", to=client, rate=gbit_s(10), delay=ms(LAN_MS / 2)
+                )
+            count = 1
+        ends = (client, f"server_{server}") if up else (f"server_{server}", client)
+        return net.flow(name=name, from_=ends[0], to=ends[1], count=count, **more)
 
     for server in ("near", "far"):
-        net = flow(
-            net, f"download_{server}", server, count=FLOWS_DOWN // 2, traffic=bulk(), transport=cubic, start=within
-        )
-        net = flow(
-            net,
-            f"upload_{server}",
-            server,
-            up=True,
-            count=FLOWS_UP // 2,
-            traffic=bulk(),
-            transport=cubic,
-            start=within,
-        )
+        for name, count, up in (("download", site.downloads, False), ("upload", site.uploads, True)):
+            net = flow(
+                net, f"{name}_{server}", server, count // 2, up=up, traffic=bulk(), transport=cubic, start=within
+            )
     echo = cbr(rate=bit_s(round(64 * 8 / 0.05)), packet_size=bytes_(64))
-    net = flow(net, PING, "near", up=True, traffic=echo, transport=udp(echo=True))
+    net = flow(net, PING, "near", 1, up=True, traffic=echo, transport=udp(echo=True))
+    calls, games, pages, videos = site.calls, site.games, site.web, site.video
     if "calls" in line.needs:
-        net = flow(net, "call_down", "near", traffic=voip(), transport=udp())
-        net = flow(net, "call_up", "near", up=True, traffic=voip(), transport=udp())
+        net = flow(net, "call_down", "near", calls, hosts="callers", traffic=voip(), transport=udp())
+        net = flow(net, "call_up", "near", calls, hosts="callers", up=True, traffic=voip(), transport=udp())
     if "games" in line.needs:
-        net = flow(net, "game_down", "near", traffic=gaming(), transport=udp())
+        net = flow(net, "game_down", "near", games, traffic=gaming(), transport=udp())
     if "web" in line.needs:
-        net = flow(net, "web", "far", traffic=web(), transport=cubic)
+        net = flow(net, "web", "far", pages, traffic=web(), transport=cubic)
     if "video" in line.needs:
-        net = flow(net, "video", "far", traffic=video(), transport=cubic)
+        net = flow(net, "video", "far", videos, traffic=video(), transport=cubic)
     return net

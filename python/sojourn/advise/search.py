@@ -131,7 +131,7 @@ def advise(
     """
     if platform not in PLATFORMS:
         raise SojournError(suggest.unknown("platform", platform, PLATFORMS))
-    search = _Search(line, jobs)
+    search = _Search(line, platform, jobs)
     first = {scheme: search.along(scheme, FIRST, say) for scheme in PLATFORMS[platform]}
     order = sorted(first, key=lambda scheme: min(one.mean(line.criterion) for one in first[scheme]))
     for scheme in order[:2]:
@@ -141,22 +141,22 @@ def advise(
     others = [one for one in search.tried if one.shaper is not None and one.shaper.scheme != chosen.scheme]
     second = _preferred(line, others) if others else None
     say("the choice, the second choice and the line without a shaper, with more replications")
-    today = _measured(line, None, SURE, jobs)
-    best = _measured(line, chosen, SURE, jobs)
-    second = None if second is None else _measured(line, second.shaper, SURE, jobs)
+    today = _measured(line, platform, None, SURE, jobs)
+    best = _measured(line, platform, chosen, SURE, jobs)
+    second = None if second is None else _measured(line, platform, second.shaper, SURE, jobs)
     if today.mean(line.criterion) - best.mean(line.criterion) < WORTH_MS:
         return Advice(line, platform, today, None, second, tuple(search.tried))
     least = None
     if line.least_mbit_s is not None:
-        least = _measured(line, replace(chosen, down_mbit_s=line.least_mbit_s), SURE, jobs)
+        least = _measured(line, platform, replace(chosen, down_mbit_s=line.least_mbit_s), SURE, jobs)
     return Advice(line, platform, today, best, second, tuple(search.tried), least)
 
 
 class _Search:
     """Settings that were tried on a line."""
 
-    def __init__(self, line: Line, jobs: int | None) -> None:
-        self.line, self._jobs = line, jobs
+    def __init__(self, line: Line, platform: str, jobs: int | None) -> None:
+        self.line, self._platform, self._jobs = line, platform, jobs
         self.tried: list[Outcome] = []
 
     def _downs(self, shares: Sequence[float]) -> list[float]:
@@ -173,7 +173,7 @@ class _Search:
             share = shares[min(k, len(shares) - 1)]
             shaper = Shaper(scheme, down, self.line.up_mbit_s * share)
             if all(one.shaper != shaper for one in self.tried):
-                made.append(_measured(self.line, shaper, REPLICATIONS, self._jobs))
+                made.append(_measured(self.line, self._platform, shaper, REPLICATIONS, self._jobs))
         self.tried += made
         return made
 
@@ -188,7 +188,7 @@ class _Search:
             for rate in rates:
                 shaper = _with_rate(best.shaper, way, rate)
                 if shaper != best.shaper:
-                    own.append(_measured(self.line, shaper, REPLICATIONS, self._jobs))
+                    own.append(_measured(self.line, self._platform, shaper, REPLICATIONS, self._jobs))
             self.tried += own[1:]
             best = _preferred(self.line, own)
         return best
@@ -207,8 +207,8 @@ def _preferred(line: Line, outcomes: Sequence[Outcome]) -> Outcome:
     return max(near, key=lambda one: one.mean("down") / line.down_mbit_s + one.mean("up") / line.up_mbit_s)
 
 
-def _measured(line: Line, shaper: Shaper | None, replications: int, jobs: int | None) -> Outcome:
-    net = network(line, shaper)
+def _measured(line: Line, platform: str, shaper: Shaper | None, replications: int, jobs: int | None) -> Outcome:
+    net = network(line, shaper, platform)
     rows = [_values(line, groups) for groups in _runs(net, replications, jobs)]
     return Outcome(shaper, {name: np.array([row[name] for row in rows]) for name in rows[0]})
 

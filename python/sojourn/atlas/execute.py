@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from sojourn.characterize.suite import Scenario
 from sojourn.core import SojournError
 from sojourn.plan import Plan
 from sojourn.scheme import Scheme
-from sojourn.stats import Estimate
+from sojourn.stats import Estimate, Floats
 
 WARM_UP_S: Final = 60.0
 """The longest that the rule for warm-ups chooses: of so many schemes, one always needs it."""
@@ -43,6 +43,8 @@ class Atlas:
     cells: dict[str, dict[str, Cell]]
     """By need, then by label."""
     replications: int
+    runs: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    """What the cells are the means of: a value a run, by need, then by label."""
 
     def ordered(self) -> list[str]:
         """Return the labels by the mean of their ranks, the best first."""
@@ -103,8 +105,8 @@ def atlas(
     Parameters
     ----------
     out
-        Folder, made if it is not there: plans, store, ``index.html``, a page a scheme in ``schemes/``, and
-        ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated.
+        Folder, made if it is not there: plans, store, ``index.html``, a page a scheme in ``schemes/``, a page a need
+        with its runs in ``needs/``, and ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated.
     schemes
         Which; by default every algorithm of the library.
     needs
@@ -150,22 +152,23 @@ def atlas(
     frame = whole.frame()
     folder.write_text(place / DATA[0], frame.to_csv(index=False))
     folder.write_bytes(place / DATA[1], frame.to_parquet(index=False))
-    (place / "schemes").mkdir(exist_ok=True)
+    for name in (page.SCHEMES, page.NEEDS):
+        (place / name).mkdir(exist_ok=True)
+    for need in whole.runs:
+        folder.write_text(place / page.NEEDS / f"{need}.html", page.of_need(whole, need))
     for one in chosen:
-        folder.write_text(place / "schemes" / f"{page.file_name(one.label)}.html", page.of_scheme(whole, one))
+        folder.write_text(place / page.SCHEMES / f"{page.file_name(one.label)}.html", page.of_scheme(whole, one))
     folder.write_text(place / PAGE, page.overview(whole, common))
     return whole
 
 
 def _ranked(schemes: tuple[Scheme, ...], needs: Sequence[Need], found: Sequence[Found], replications: int) -> Atlas:
     by_section = {one.scenario.section: one for one in found}
-    cells = {
-        need.name: ranked(
-            {one.label: need.values(by_section[need.section], one.label) for one in schemes}, lower=need.lower
-        )
-        for need in needs
+    values = {
+        need.name: {one.label: need.values(by_section[need.section], one.label) for one in schemes} for need in needs
     }
-    return Atlas(schemes, tuple(needs), cells, replications)
+    cells = {need.name: ranked(values[need.name], lower=need.lower) for need in needs}
+    return Atlas(schemes, tuple(needs), cells, replications, values)
 
 
 def _with_cost(whole: Atlas, say: Callable[[str], None]) -> Atlas:
@@ -179,4 +182,4 @@ def _with_cost(whole: Atlas, say: Callable[[str], None]) -> Atlas:
     cells = {
         label: Cell(own, 1 + sum(is_better(other, own) for other in found.values())) for label, own in found.items()
     }
-    return Atlas(whole.schemes, (*whole.needs, COST), {**whole.cells, COST.name: cells}, whole.replications)
+    return replace(whole, needs=(*whole.needs, COST), cells={**whole.cells, COST.name: cells})

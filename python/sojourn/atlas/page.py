@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from sojourn.atlas.ranks import Cell
     from sojourn.characterize.networks import Setting
     from sojourn.scheme import Scheme
+
+
+SCHEMES: Final = "schemes"
+NEEDS: Final = "needs"
+"""Folders of the pages of one scheme, and of the runs of one need."""
 
 
 def file_name(label: str) -> str:
@@ -63,9 +68,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
         None,
         "Every number with its 95 % interval, and the rank.",
         ("Scheme", *(need.title for need in whole.needs)),
-        tuple(
-            (label, *(_with_rank(need, whole.cells[need.name][label]) for need in whole.needs)) for label in labels
-        ),
+        tuple((label, *(_with_rank(whole, need, label) for need in whole.needs)) for label in labels),
         is_folded=True,
     )
     sections = (
@@ -83,12 +86,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
             ),
             (Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."), best, table),
         ),
-        Section(
-            "tradeoff",
-            "Delay and goodput",
-            ("Each scheme has a row, so no marker covers another.",),
-            (Drawing("tradeoff-picture", pictures.two(whole, "delay", "goodput"), "Bars are 95 % intervals."),),
-        ),
+        *_tradeoff(whole),
         Section(
             "schemes",
             "Schemes",
@@ -122,6 +120,15 @@ def overview(whole: Atlas, setting: Setting) -> str:
     )
 
 
+def _tradeoff(whole: Atlas) -> tuple[Section, ...]:
+    """Return delay beside goodput, where both are ranked."""
+    if not {"delay", "goodput"} <= set(whole.cells):
+        return ()
+    picture = Drawing("tradeoff-picture", pictures.two(whole, "delay", "goodput"), "Bars are 95 % intervals.")
+    text = ("Each scheme has a row, so no marker covers another.",)
+    return (Section("tradeoff", "Delay and goodput", text, (picture,)),)
+
+
 def of_scheme(whole: Atlas, one: Scheme) -> str:
     """Return the page of a scheme."""
     rows = []
@@ -131,7 +138,8 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
         best = [label for label in whole.ordered() if cells[label].rank == 1]
         among = f"{number(need, cells[best[0]])} ({best[0]})" if best else "–"
         rank = "–" if own.rank is None else f"{own.rank} of {len(whole.schemes)}"
-        rows.append((need.title, need.question, f"{number(need, own)} {need.unit}".strip(), rank, among))
+        value = _to_runs(whole, need, one.label, f"{number(need, own)} {need.unit}".strip(), up="../")
+        rows.append((need.title, need.question, value, rank, among))
     heads = ("Need", "What is measured", "Value", "Rank", "Best")
     entry = next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
     own_ranks = {need.title: whole.cells[need.name][one.label].rank for need in whole.needs}
@@ -163,11 +171,54 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
     )
 
 
-def _with_rank(need: Need, cell: Cell) -> str:
-    return number(need, cell) if cell.rank is None else f"{number(need, cell)} ({cell.rank})"
+def of_need(whole: Atlas, name: str) -> str:
+    """Return the page of a need: the runs behind its cells."""
+    (need,) = [one for one in whole.needs if one.name == name]
+    cells, values = whole.cells[name], whole.runs[name]
+    rows = []
+    for label in sorted(cells, key=lambda label: (cells[label].rank or len(cells) + 1, label)):
+        own = cells[label]
+        anchor = Markup('<span id="{}">{}</span>').format(file_name(label), label)
+        each = " ".join(f"{value:.{need.digits + 1}f}" for value in values[label]).replace("-", "−")
+        rows.append((anchor, "–" if own.rank is None else str(own.rank), number(need, own), each))
+    plan = f"plans/{need.section}.toml"
+    unit = f" ({need.unit})" if need.unit else ""
+    heads = ("Scheme", "Rank", f"Mean{unit}", f"Runs{unit}, in the order of replications")
+    return filled(
+        "atlas.html.j2",
+        title=f"{need.title[0].upper()}{need.title[1:]} in the atlas",
+        lead=f"{need.question[0].upper()}{need.question[1:]}; {'lower' if need.lower else 'higher'} is better.",
+        facts=(
+            ("Plan", Markup('<a href="../{}">{}</a>').format(plan, plan)),
+            ("All numbers of the runs", f"sojourn plan show {plan} --store store"),
+        ),
+        sections=(
+            Section(
+                "runs",
+                "Runs",
+                ("In one replication, all schemes meet the same traffic, so columns can be compared.",),
+                (Drawing("runs", None, "Means with 95 % intervals, and the runs", heads, tuple(rows), is_text=True),),
+            ),
+        ),
+        code=core.version(),
+        home="../index.html",
+    )
+
+
+def _with_rank(whole: Atlas, need: Need, label: str) -> str:
+    """Return a cell, which leads to its runs."""
+    cell = whole.cells[need.name][label]
+    shown = number(need, cell) if cell.rank is None else f"{number(need, cell)} ({cell.rank})"
+    return _to_runs(whole, need, label, shown)
+
+
+def _to_runs(whole: Atlas, need: Need, label: str, shown: str, up: str = "") -> str:
+    if need.name not in whole.runs:
+        return shown
+    return Markup('<a href="{}{}/{}.html#{}">{}</a>').format(up, NEEDS, need.name, file_name(label), shown)
 
 
 def _link(one: Scheme) -> tuple[str, str, str]:
     entry = next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
-    link = Markup('<a href="schemes/{}.html">{}</a>').format(file_name(one.label), one.label)
+    link = Markup('<a href="{}/{}.html">{}</a>').format(SCHEMES, file_name(one.label), one.label)
     return link, one.text, str(entry["summary"])

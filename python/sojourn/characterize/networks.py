@@ -110,6 +110,7 @@ def network(
     both_ways: bool = False,
     changes: Sequence[dict[str, Any]] = (),
     middle: Sequence[Group] = (),
+    first: str | None = None,
 ) -> dict[str, Any]:
     """Return a dumbbell: groups of hosts at `left`, the bottleneck from `left` to `right`.
 
@@ -131,6 +132,8 @@ def network(
         As in scenarios.
     middle
         Groups that enter at a second bottleneck behind the first (section 10.2), which then is under test, too.
+    first
+        With `middle`: scheme of the first bottleneck, which then is not under test.
     """
     nodes, links, flows = [], [], []
     rate = f"{setting.rate_mbit_s:g} Mbit/s"
@@ -174,6 +177,8 @@ def network(
         }
         if both_ways:
             link["reverse_under_test"] = True
+        if k == 0 and first is not None:
+            link |= {"under_test": False, "queue": first}
         links.append(link)
     length = warm_up_s + (measured_s or setting.measured_s)
     document: dict[str, Any] = {

@@ -15,6 +15,7 @@ from sojourn.network import Network
 from sojourn.plan import Plan
 from sojourn.runner import compare
 from sojourn.scheme import Scheme, with_parameters
+from sojourn.units import to_ns
 
 _STEP_S: Final = 5.0
 """Warm-ups are multiples of it."""
@@ -52,6 +53,24 @@ def schemes(
     return tuple(made)
 
 
+def first_queues(own: Sequence[Scheme], *, is_quick: bool) -> list[str]:
+    """Return what the first queue of two on a path has: half of a scheme's target, and every scheme (section 10.2).
+
+    In quick plans there is half of the first scheme's target, and the schemes but the first.
+    """
+    halved = []
+    kinds = {entry["name"]: {one["name"]: one for one in entry["parameters"]} for entry in core.aqms()}
+    for one in own:
+        target = kinds[one.algorithm].get("target")
+        if target is not None and target["kind"] == "time":
+            words = one.text.split()
+            given = words[words.index("target") + 1] if "target" in words else str(target["default"])
+            halved.append(with_parameters(one, {"target": f"{to_ns('target', given) / 2e6:g} ms"}).text)
+    if is_quick:
+        return [*halved[:1], *(one.text for one in own[1:])]
+    return [*halved, *(one.text for one in own)]
+
+
 def document(
     scenario: Scenario,
     common: Setting,
@@ -71,6 +90,8 @@ def document(
     if not own:
         return None
     vary = scenario.vary(setting, is_quick) if scenario.vary else {}
+    if scenario.first:
+        vary["first queue"] = ["links.bottleneck.queue", *first_queues(own, is_quick=is_quick)]
     made = Plan(
         name=scenario.section,
         scenario=text(scenario.build(setting, warm_up_s)),

@@ -49,7 +49,7 @@ TABLE: Final = (
     Item("8.3", "parameter sensitivity and stability", "should"),
     Item("9.1", "traffic mix", "recommended", ("9.1",)),
     Item("9.2", "traffic in both directions", "may", ("9.2",)),
-    Item("10.2", "several AQMs on a path", "may", ("10.2",)),
+    Item("10.2", "several AQMs on a path", "may", ("10.2", "10.2-2")),
     Item("11", "implementation cost", "should"),
     Item("12", "operator control and auto-tuning", "should"),
 )  # fmt: skip

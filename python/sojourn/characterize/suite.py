@@ -63,6 +63,8 @@ class Scenario:
         Writes a value of what varies for a reader.
     rate_mbit_s
         If the RFC names the rate.
+    first
+        The queue before the one under test varies: other parameters of a scheme, and the other schemes.
     """
 
     section: str
@@ -82,6 +84,7 @@ class Scenario:
     parameter: str = ""
     level: Callable[[Any], str] = str
     rate_mbit_s: float | None = None
+    first: bool = False
 
     def setting(self, common: Setting) -> Setting:
         """Return the common setting with this section's rate."""
@@ -99,12 +102,13 @@ def _one(title: str, name: str = "bulk", **more: Any) -> Callable[[Setting, floa
 
 
 def _different_windows(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    # 50 segments, between the RFC's 10 and 100; one transfer, once the long flow is steady.
+    # 50 segments, between the RFC's 10 and 100; one transfer, once the long flow is steady. It starts anywhere in the
+    # long flow's cycle: at one instant, replications of schemes that draw nothing would be the same.
     short = Group(
         "short",
         traffic={"kind": "transfer", "size": f"{50 * 1448} B"},
         rtt_ms=setting.rtt_ms,
-        start=f"{warm_up_s + 5:g} s",
+        start={"uniform": [f"{warm_up_s + 5:g} s", f"{warm_up_s + 35:g} s"]},
     )
     groups = [Group("long", rtt_ms=setting.rtt_ms), short]
     return network(
@@ -288,13 +292,16 @@ def _both_ways(setting: Setting, warm_up_s: float) -> dict[str, Any]:
     return network(setting, groups, name="both", description=what, warm_up_s=warm_up_s, both_ways=True)
 
 
-def _two_queues(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    mild, _, _ = levels(setting, setting.buffer())
-    half = max(1, round(mild / 2))
-    groups = [Group("through", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-    cross = [Group("second", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-    what = "two bottlenecks behind each other; half of the flows pass both, half the second"
-    return network(setting, groups, name="two", description=what, warm_up_s=warm_up_s, middle=cross)
+def _two_queues(first: str | None = None) -> Callable[[Setting, float], dict[str, Any]]:
+    def build(setting: Setting, warm_up_s: float) -> dict[str, Any]:
+        mild, _, _ = levels(setting, setting.buffer())
+        half = max(1, round(mild / 2))
+        groups = [Group("through", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
+        cross = [Group("second", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
+        what = "two bottlenecks behind each other; half of the flows pass both, half the second"
+        return network(setting, groups, name="two", description=what, warm_up_s=warm_up_s, middle=cross, first=first)
+
+    return build
 
 
 _APPLICATIONS: Final = (
@@ -418,7 +425,12 @@ SUITE: Final = (
     ),
     Scenario(
         "10.2", "may", "Two AQMs on a path", "What do flows see that pass two queues under the same scheme?",
-        _two_queues, groups=(("through", "both queues"), ("second", "the second queue")),
+        _two_queues(), groups=(("through", "both queues"), ("second", "the second queue")),
+    ),
+    Scenario(
+        "10.2-2", "may", "Two different AQMs on a path",
+        "And when the queue before it has other parameters, or another scheme?",
+        _two_queues("pfifo"), groups=(("through", "both queues"), ("second", "the second queue")), first=True,
     ),
 )  # fmt: skip
 """Every scenario, in the order of the RFC."""

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import drawn, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
+from sojourn.crosscheck import advised, drawn, findings, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
-__all__ = ["PEERS", "Outcome", "Row", "check", "held_out"]
+__all__ = ["PEERS", "Outcome", "Row", "check", "compared", "held_out"]
 
 
 def _of_linux() -> list[Point]:
@@ -31,6 +31,8 @@ def _of_ns3() -> list[Point]:
 
 POINTS: Final[dict[str, Callable[[], list[Point]]]] = {"linux": _of_linux, "ns3": _of_ns3, "ns2": _of_ns2}
 PEERS: Final = tuple(POINTS)
+#: On Linux, too, but of other commands: what `advise` promises, and what the atlas says.
+OF_COMMANDS: Final[dict[str, Callable[[], list[Point]]]] = {"advice": advised.points, "atlas": findings.points}
 
 REPLICATIONS: Final = 5
 QUICK_REPLICATIONS: Final = 3
@@ -50,7 +52,7 @@ def check(
     Parameters
     ----------
     peer
-        ``linux``, ``ns3`` or ``ns2``.
+        ``linux``, ``ns3`` or ``ns2``; ``advice`` or ``atlas`` for what Linux says of those commands.
     quick
         Some points only, three replications instead of five.
     live
@@ -69,16 +71,19 @@ def check(
     SojournError
         A peer that is unknown, not installed, or fails.
     """
-    if peer not in POINTS:
-        raise SojournError(f"peer {peer!r}: is not known; allowed: {', '.join(PEERS)}")
-    points = POINTS[peer]()
+    known = {**POINTS, **OF_COMMANDS}
+    if peer not in known:
+        raise SojournError(f"peer {peer!r}: is not known; allowed: {', '.join(known)}")
+    points = known[peer]()
+    if peer in OF_COMMANDS and (quick or live):
+        raise SojournError(f"{peer}: has no --quick and no --live; crosscheck/linux records it")
     if quick:
         points = [point for point in points if point.is_quick]
     if live:
         from sojourn.crosscheck.live import measured
 
         points = measured(peer, [point for point in points if not point.group], progress=progress)
-    return _compared(peer, points, quick=quick, jobs=jobs, seed=seed, progress=progress)
+    return compared(peer, points, quick=quick, jobs=jobs, seed=seed, progress=progress)
 
 
 def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
@@ -97,18 +102,19 @@ def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
     points = drawn.points(drawn.HELD_OUT)
     if not points:
         raise SojournError("--held-out: no held-out point is recorded yet")
-    return _compared("linux", points, quick=False, jobs=jobs, seed=seed, progress=None)
+    return compared("linux", points, quick=False, jobs=jobs, seed=seed, progress=None)
 
 
-def _compared(
+def compared(
     peer: str,
     points: Sequence[Point],
     *,
-    quick: bool,
-    jobs: int | None,
-    seed: int,
-    progress: Callable[[str], None] | None,
+    quick: bool = False,
+    jobs: int | None = None,
+    seed: int = 1,
+    progress: Callable[[str], None] | None = None,
 ) -> Outcome:
+    """Run our side of some points of a peer; as :func:`check`, which takes all."""
     rows: list[Row] = []
     left_out: list[tuple[Point, str]] = []
     for point in points:
@@ -128,7 +134,7 @@ def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[
     from sojourn.processors import cores
 
     threads = cores() if jobs is None else jobs
-    scheme = core.parse_aqm(point.scheme)
+    scheme = None if point.scheme is None else core.parse_aqm(point.scheme)
     tasks: Sequence[dict[str, Any]] = [
         {"scheme": scheme, "seed": seed, "replication": replication, "series": point.series}
         for replication in range(replications)

@@ -28,7 +28,11 @@ def add(verbs: Any) -> None:
         "The exit status is 1 if fewer than 95 % of the points agree for any metric, or fewer than the peer agrees "
         "with itself less 2 %, where that is less.",
     )
-    parser.add_argument("peer", choices=(*crosscheck.PEERS, EVERYONE), help="the system to compare with")
+    parser.add_argument(
+        "peer",
+        choices=(*crosscheck.PEERS, EVERYONE, *crosscheck.OF_COMMANDS),
+        help="the system to compare with, or all; advice and atlas compare what these commands say with Linux",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="a subset of the points with 3 replications instead of 5"
     )

@@ -152,7 +152,7 @@ class Point:
     scenario
         Our document.
     scheme
-        Our text of the discipline.
+        Our text of the discipline; None for those that the scenario names.
     theirs
         What the peer measured, by metric.
     is_quick
@@ -175,7 +175,7 @@ class Point:
 
     name: str
     scenario: Document
-    scheme: str
+    scheme: str | None
     theirs: Mapping[str, Theirs]
     metrics: tuple[Metric, ...]
     is_quick: bool = False

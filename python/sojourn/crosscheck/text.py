@@ -8,7 +8,7 @@ from sojourn.cli.text import table
 from sojourn.crosscheck import heldout
 from sojourn.crosscheck.compare import Outcome, Row, Tally
 
-TITLES = {"linux": "Linux", "ns3": "ns-3", "ns2": "ns-2"}
+TITLES = {"linux": "Linux", "ns3": "ns-3", "ns2": "ns-2", "advice": "Linux", "atlas": "Linux"}
 
 
 def number(value: float, digits: int) -> str:

@@ -141,7 +141,7 @@ def _timeline(
     from sojourn.processors import cores
 
     scenario = core.load(json.dumps(point.scenario), source=f"crosscheck {point.name}", sets=("warm_up=0 s",))
-    scheme = core.parse_aqm(point.scheme)
+    scheme = core.parse_aqm(str(point.scheme))
     tasks = [
         {"scheme": scheme, "seed": seed, "replication": replication, "series": linux.RTT_SAMPLES}
         for replication in range(REPLICATIONS)

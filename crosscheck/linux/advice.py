@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Records what the commands of `sojourn advise` do: a household behind a line with queues of its own, on Linux.
+
+    advice.py [--folder FOLDER] [--results FILE] [--runs N] [--only HOUSEHOLD] [--setting SETTING] [--table FILE]
+
+A run boots the machine of run.py once. The households are those of `sojourn.crosscheck.advised`, so this takes the
+project's own Python. Runs that are in FILE already are left out. `--table` writes the results as CSV and records
+nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import random
+import re
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from run import KERNEL, added, boot, image, lateness, reports
+
+from sojourn.advise import answer
+from sojourn.advise.household import SITES
+from sojourn.crosscheck.advised import HOUSEHOLDS, RECOMMENDED, TODAY, Household
+
+RUNS = 3
+PING_S, PING_BYTES = 0.05, 64
+# At 1 ns an instruction the machine computes some 20,000 packets/s. Beyond this rate it is four times as fast.
+SLOW_MBIT_S, FASTER = 100, 4
+# PPPoE's header leaves so much of Ethernet's 1500 B.
+MTU_BYTES = {"pppoe-ptm": 1492, "pppoe-llcsnap": 1492}
+
+
+def settings(household: Household, setting: str, run: int) -> dict[str, Any]:
+    """What the machine is told. Runs differ in when the flows start: within the first second, as on our side."""
+    line, shaper = household.line, household.settings()[setting]
+    options, share = answer.stab(line)
+    site = SITES[line.site]
+    draw = random.Random(f"advice {household.name} {setting} {run}")  # noqa: S311
+    flows = [
+        f"{direction} {1 + server} {draw.uniform(0, 1):.4f}"
+        for direction, number in (("down", site.downloads), ("up", site.uploads))
+        for server in (0, 1)
+        for _ in range(number // 2)
+    ]
+    warm_up, measured = line.seconds
+    return {
+        "LINE": "\n".join(
+            f"{round(rate * share * 1e6)}bit {line.buffer_packets(rate)} {options}"
+            for rate in (line.down_mbit_s, line.up_mbit_s)
+        ),
+        "MTU": MTU_BYTES.get(line.framing, 1500),
+        "RTT_MS": " ".join(f"{rtt:g}" for rtt in line.rtt_ms),
+        "FLOWS": "\n".join(flows),
+        "COMMANDS": "\n".join(answer.commands(line, "linux", shaper) if shaper else []),
+        "SECONDS_ALL": round(warm_up + measured),
+        "SECONDS_WARM_UP": round(warm_up),
+        "PING_INTERVAL": PING_S,
+        "PING_BYTES": PING_BYTES,
+    }
+
+
+def row(household: Household, files: dict[str, bytes]) -> dict[str, Any]:
+    """What a run's files say, over the measured time."""
+    line = household.line
+    warm_up, measured = line.seconds
+    start = float(files["start"])
+    base_ms, downloads = line.rtt_ms[0], SITES[line.site].downloads
+    delays = [
+        float(reply) - base_ms
+        for at, reply in re.findall(rb"\[([0-9.]+)\].*time=([0-9.]+) ms", files["ping"])
+        if warm_up <= float(at) - start < warm_up + measured
+    ]
+    goodputs = []
+    for report, late_s in zip(reports(files, "server"), lateness(files), strict=True):
+        # iperf3's clock begins with its stream, which is some tenths of a second after the first one's.
+        rows = [
+            one["sum"]
+            for one in report["intervals"]
+            if one["sum"]["start"] > warm_up - late_s - 0.5 and one["sum"]["end"] < warm_up + measured - late_s + 0.05
+        ]
+        goodputs.append(sum(one["bytes"] for one in rows) * 8e-6 / (rows[-1]["end"] - rows[0]["start"]))
+    idle = [
+        [int(word) for word in re.search(rb"^cpu  (.*)$", files[name], re.MULTILINE)[1].split()]  # type: ignore[index]
+        for name in ("counters.1", "counters.2")
+    ]
+    passed = [after - before for before, after in zip(*idle, strict=True)]
+    return {
+        "latency_p99_ms": round(float(np.quantile(delays, 0.99)), 3),
+        "latency_mean_ms": round(statistics.fmean(delays), 3),
+        "down_mbit_s": round(sum(goodputs[:downloads]), 4),
+        "up_mbit_s": round(sum(goodputs[downloads:]), 4),
+        "pings": len(delays),
+        "idle_share": round(passed[3] / sum(passed), 3),
+    }
+
+
+def table(results: Path, file: Path) -> None:
+    """Writes the results as CSV."""
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    names = [one.name for one in HOUSEHOLDS]
+    rows.sort(key=lambda row: (names.index(row["household"]), row["setting"], row["run"]))
+    with file.open("w", newline="") as text:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> int:
+    """Records what is missing: the first run of every household and setting, then the second."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    options.add_argument("--folder", type=Path, default=Path.home() / ".cache/sojourn/linux", help="of the image")
+    options.add_argument("--results", type=Path, default=Path("advice.jsonl"), help="rows are added here")
+    options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of each (default %(default)s)")
+    options.add_argument("--only", metavar="HOUSEHOLD", help="one household")
+    options.add_argument("--setting", metavar="SETTING", help=f"one setting of the gateway: {TODAY}, {RECOMMENDED}")
+    options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
+    options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
+    given = options.parse_args()
+    if given.table:
+        table(given.results, given.table)
+        return 0
+    done = set()
+    if given.results.exists():
+        rows = map(json.loads, given.results.read_text().splitlines())
+        done = {(row["household"], row["setting"], row["run"]) for row in rows}
+    about = {"kernel": image(given.folder, KERNEL)}
+    for run in range(1, given.runs + 1):
+        for household in HOUSEHOLDS:
+            for setting in household.settings():
+                key = household.name, setting, run
+                if key in done or given.only not in {None, household.name} or given.setting not in {None, setting}:
+                    continue
+                files = boot(
+                    given.folder,
+                    settings(household, setting, run),
+                    "line.sh",
+                    shift=0,
+                    memory_mib=1024,
+                    faster=FASTER if household.line.down_mbit_s > SLOW_MBIT_S else 1,
+                )
+                if given.keep:
+                    folder = given.keep / "-".join(map(str, key))
+                    folder.mkdir(parents=True, exist_ok=True)
+                    for name, content in files.items():
+                        (folder / name).write_bytes(content)
+                about["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
+                named = dict(zip(("household", "setting", "run"), key, strict=True))
+                added(given.results, named | row(household, files) | about)
+                print(*key, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Records findings of the atlas on Linux: the schemes of `sojourn.crosscheck.findings`, in the atlas's networks.
+
+    findings.py [--folder FOLDER] [--results FILE] [--runs N] [--only FINDING] [--table FILE]
+
+A run boots the machine of run.py once. Runs that are in FILE already are left out. `--table` writes the results as
+CSV and records nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import random
+import re
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from run import KERNEL, added, boot, image, lateness, reports
+
+from sojourn.crosscheck.findings import (
+    FINDINGS,
+    SCHEMES,
+    TRANSFER_BYTES,
+    TRANSFER_EVERY_S,
+    Finding,
+)
+
+RUNS = 2
+RATE_MBIT_S, RTT_MS = 20, 100
+# iperf3 opens a group's streams together; so many groups start at different times, as our flows do.
+GROUPS = 4
+
+
+def settings(finding: Finding, scheme: str, run: int) -> dict[str, Any]:
+    """What the machine is told. Runs differ in when the flows start: within the first second, as on our side."""
+    draw = random.Random(f"atlas {finding.name} {scheme} {run}")  # noqa: S311
+    groups = []
+    for control, number, words in finding.groups:
+        parts = min(GROUPS, number)
+        for k in range(parts):
+            flows = number // parts + (k < number % parts)
+            groups.append(f"{control} {flows} {RTT_MS} {draw.uniform(0, 1):.4f} {words}".rstrip())
+    return {
+        "FLOW_GROUPS": "\n".join(groups),
+        "BASE_RTT_MS": RTT_MS,
+        "RATE": f"{RATE_MBIT_S}mbit",
+        "QDISC": SCHEMES[scheme][0],
+        # Our link counts IP packets.
+        "STAB": "overhead -14 linklayer ethernet",
+        "SECONDS_ALL": finding.warm_up_s + finding.measured_s,
+        "SECONDS_WARM_UP": finding.warm_up_s,
+        "INTERVAL": 0.5,
+        "SOCKETS": 0,
+        # Connections learn nothing from those before.
+        "SYSCTLS": "net.ipv4.tcp_no_metrics_save=1",
+        "TRANSFER_BYTES": TRANSFER_BYTES if finding.name == "transfer" else 0,
+        "TRANSFER_EVERY": TRANSFER_EVERY_S,
+    }
+
+
+def value(finding: Finding, files: dict[str, bytes]) -> float:
+    """What a run's files say, over the measured time."""
+    if finding.name == "transfer":
+        times = {
+            (what, port): float(at)
+            for what, port, at in re.findall(r"(begin|end) (\d+) ([0-9.]+)", files["transfers"].decode())
+        }
+        return statistics.fmean(at - times["begin", port] for (what, port), at in times.items() if what == "end")
+    late = lateness(files)
+    tcp = [k for k, one in enumerate(reports(files, "client")) if one["start"]["test_start"]["protocol"] == "TCP"]
+    side = "client" if finding.name == "fq_pie" else "server"
+    rows = [
+        row
+        for k, report in enumerate(reports(files, side))
+        if k in tcp
+        for row in report["intervals"]
+        if row["sum"]["start"] > finding.warm_up_s - late[k] - 0.3
+        and row["sum"]["end"] < finding.warm_up_s + finding.measured_s - late[k] - 0.3
+    ]
+    if finding.name == "fq_pie":
+        rtts = [stream["rtt"] / 1e3 for row in rows for stream in row["streams"]]
+        return statistics.fmean(rtts) - RTT_MS
+    last, first = max(row["sum"]["end"] for row in rows), min(row["sum"]["start"] for row in rows)
+    return sum(row["sum"]["bytes"] for row in rows) * 8e-6 / (last - first)
+
+
+def table(results: Path, file: Path) -> None:
+    """Writes the results as CSV."""
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    names = [one.name for one in FINDINGS]
+    rows.sort(key=lambda row: (names.index(row["finding"]), row["scheme"], row["run"]))
+    with file.open("w", newline="") as text:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> int:
+    """Records what is missing: the first run of every finding and scheme, then the second."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    options.add_argument("--folder", type=Path, default=Path.home() / ".cache/sojourn/linux", help="of the image")
+    options.add_argument("--results", type=Path, default=Path("findings.jsonl"), help="rows are added here")
+    options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of each (default %(default)s)")
+    options.add_argument("--only", metavar="FINDING", help="one finding")
+    options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
+    options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
+    given = options.parse_args()
+    if given.table:
+        table(given.results, given.table)
+        return 0
+    done = set()
+    if given.results.exists():
+        rows = map(json.loads, given.results.read_text().splitlines())
+        done = {(row["finding"], row["scheme"], row["run"]) for row in rows}
+    about = {"kernel": image(given.folder, KERNEL)}
+    for run in range(1, given.runs + 1):
+        for finding in FINDINGS:
+            for scheme in finding.schemes:
+                key = finding.name, scheme, run
+                if key in done or given.only not in {None, finding.name}:
+                    continue
+                files = boot(given.folder, settings(finding, scheme, run), memory_mib=1024)
+                if given.keep:
+                    folder = given.keep / "-".join(map(str, key))
+                    folder.mkdir(parents=True, exist_ok=True)
+                    for name, content in files.items():
+                        (folder / name).write_bytes(content)
+                about["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
+                named = dict(zip(("finding", "scheme", "run"), key, strict=True))
+                found = {"value": round(value(finding, files), 4), "qdisc": SCHEMES[scheme][0]}
+                added(given.results, named | found | about)
+                print(*key, found["value"], flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Writes the tables of the guides that set our numbers beside others.
+
+``docs/beside.py`` computes them and writes each between its two markers: a published figure in the guide of
+`sojourn characterize`, the check of advice on Linux in that of `sojourn advise`, and the findings of the atlas.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sojourn import crosscheck, stats
+from sojourn.characterize.networks import NEWRENO, Group, Setting, network
+from sojourn.crosscheck import advised, findings
+from sojourn.crosscheck.text import difference, number, verdict
+from sojourn.network import Network
+from sojourn.runner import compare
+from sojourn.scheme import Scheme
+
+DOCS = Path(__file__).parent
+# Heist (2021): goodput of one CUBIC flow in Mbit/s, from 1.88 s to 120 s.
+PUBLISHED = {"codel": 16.86, "dualpi2": 16.22}
+RATE_MBIT_S, RTT_MS, FROM_S, TO_S = 20.0, 160.0, 1.88, 120.0
+REPLICATIONS = 10
+
+
+def markdown(heads: list[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def published() -> str:
+    """Ours beside the published goodputs, with and without ECN."""
+    rows = []
+    for ecn in (False, True):
+        transport = {**NEWRENO, "congestion_control": "cubic", "ecn": ecn}
+        # Replications differ in when the flow starts.
+        group = Group("bulk", transport=transport, rtt_ms=RTT_MS, start={"uniform": ["0 s", "1 s"]})
+        net = network(
+            Setting(RATE_MBIT_S, RTT_MS), [group], name="one", description="one CUBIC flow", warm_up_s=FROM_S,
+            measured_s=TO_S - FROM_S,
+        )  # fmt: skip
+        schemes = [Scheme(f"codel preset linux {'ecn' if ecn else 'noecn'}", "codel"), Scheme("dualpi2", "dualpi2")]
+        found = compare(Network.from_dict(net), schemes, replicates=REPLICATIONS, seed=1, progress=False).runs
+        for scheme in schemes:
+            values = found[found["scheme"] == scheme.label]["goodput_bit_s"].to_numpy() / 1e6
+            ours, theirs = stats.estimate(values), PUBLISHED[scheme.label]
+            rows.append(
+                [
+                    f"`{scheme.label}`",
+                    "yes" if ecn else "no",
+                    f"{theirs:.2f}",
+                    f"{ours.mean:.2f} ± {ours.half_width or 0.0:.2f}",
+                    f"{100 * (ours.mean / theirs - 1):+.1f} %".replace("-", "−"),
+                ]
+            )
+    return markdown(["scheme", "ECN (ours)", "published, Mbit/s", "ours, Mbit/s", "difference"], rows)
+
+
+def advice() -> str:
+    """What was promised beside what Linux did, and what the same settings do on a line like that of the machine."""
+    points = advised.points()
+    alike = crosscheck.compared("advice", [advised.with_the_machines_line(point) for point in points])
+    rows = [
+        [
+            row.point.name,
+            f"{row.metric.title} ({row.metric.unit})",
+            number(row.ours, row.metric.digits),
+            f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs})",
+            difference(row).replace("-", "−"),
+            verdict(row) if row.passes else f"**{verdict(row)}**",
+            f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
+                "-", "−"
+            ).replace("%", " %"),
+        ]
+        for row, other in zip(crosscheck.compared("advice", points).rows, alike.rows, strict=True)
+    ]
+    heads = [
+        "line and setting",
+        "",
+        "promised",
+        "Linux (runs)",
+        "difference ± 95 %",
+        "verdict",
+        "with htb as the line",
+    ]
+    return markdown(heads, rows)
+
+
+def atlas() -> str:
+    """The findings, and what Linux says."""
+    found = {row.point.name: row for row in crosscheck.check("atlas").rows}
+    rows = []
+    for finding in findings.FINDINGS:
+        own = [found.get(f"{finding.name}, {scheme}") for scheme in finding.schemes]
+        if any(row is None for row in own):
+            continue
+        first, second = (row for row in own if row is not None)
+        is_confirmed = first.theirs.value > second.theirs.value
+        for scheme, row in zip(finding.schemes, (first, second), strict=True):
+            rows.append(
+                [
+                    f"{finding.text}" if scheme == finding.schemes[0] else "",
+                    f"`{scheme}`",
+                    f"{finding.title} ({finding.unit})",
+                    number(row.ours, finding.digits),
+                    f"{number(row.theirs.value, finding.digits)} ({row.theirs.runs})",
+                    ("confirmed" if is_confirmed else "**refuted**") if scheme == finding.schemes[0] else "",
+                ]
+            )
+    return markdown(["finding", "scheme", "what", "ours", "Linux (runs)", "on Linux"], rows)
+
+
+def write(file: Path, name: str, table: str) -> None:
+    """Writes a table between its markers."""
+    text = file.read_text()
+    pattern = rf"(<!-- {name}: made by docs/beside\.py -->\n).*?(<!-- end of {name} -->)"
+    made, count = re.subn(pattern, lambda found: f"{found[1]}\n{table}\n\n{found[2]}", text, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{file} has no markers of {name}")
+    file.write_text(made)
+
+
+def main() -> None:
+    """Writes them all."""
+    write(DOCS / "guides" / "characterize.md", "published", published())
+    write(DOCS / "guides" / "advise.md", "advice", advice())
+    table = atlas()
+    for file in (DOCS / "templates" / "atlas.md.in", DOCS / "concepts" / "atlas.md"):
+        write(file, "findings", table)
+
+
+if __name__ == "__main__":
+    main()

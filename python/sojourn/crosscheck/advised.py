@@ -1,0 +1,132 @@
+"""Advice on Linux: the commands that `sojourn advise` prints, at the gateway of a household with the line's queues.
+
+The machine is crosscheck/linux/guest/line.sh. Both sides have the same flows, base RTTs and queues of the line. The
+household has downloads, uploads and a ping; the machine has no calls, games, pages or video.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sojourn.advise import search
+from sojourn.advise.household import PING, Line, Shaper, network
+from sojourn.crosscheck import linux, records
+from sojourn.crosscheck.compare import Metric, Point, Run, theirs
+
+RECORD: Final = "linux_advice.csv"
+GROUP: Final = "advice"
+
+TODAY: Final = "today"
+RECOMMENDED: Final = "recommended"
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """A line, and what `sojourn advise --on linux` recommended for it.
+
+    Parameters
+    ----------
+    name
+        In the records.
+    line
+        The line and what passes it.
+    shaper
+        The recommendation.
+    other
+        Another setting that it tried; None for none.
+    """
+
+    name: str
+    line: Line
+    shaper: Shaper
+    other: Shaper | None = None
+
+    def settings(self) -> dict[str, Shaper | None]:
+        """Return the settings of the gateway that are compared."""
+        other = {} if self.other is None else {self.other.scheme: self.other}
+        return {RECOMMENDED: self.shaper, TODAY: None, **other}
+
+
+def _line(down: float, up: float, technology: str) -> Line:
+    return Line(down, up, technology, rtt_ms=(15.0, 120.0), needs=("bulk",))
+
+
+HOUSEHOLDS: Final = (
+    Household("adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 15.2, 0.99)),
+    Household("vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9), Shaper("fq_codel", 49.5, 9.9)),
+    Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
+)
+
+
+def _of_ping(metric: str, base_ms: float) -> Any:
+    def value(run: Run) -> float:
+        (own,) = [group for group in run.measured["groups"] if group["name"] == PING]
+        return float(own["metrics"][metric]) - base_ms
+
+    return value
+
+
+def _goodput(way: str) -> Any:
+    def value(run: Run) -> float:
+        own = [group for group in run.measured["groups"] if group["name"].startswith(way)]
+        return sum(float(group["metrics"]["goodput_bit_s"]) for group in own) / 1e6
+
+    return value
+
+
+def metrics(line: Line) -> tuple[Metric, ...]:
+    """Return what is compared: the latency under load, within 20 %, and the goodputs."""
+    base_ms = line.rtt_ms[0]
+    return (
+        Metric("latency_p99_ms", "latency under load, p99", "ms", 1, _of_ping("rtt_ms_p99", base_ms), relative=0.2),
+        Metric(
+            "latency_mean_ms", "latency under load, mean", "ms", 1, _of_ping("rtt_ms_mean", base_ms), relative=0.2
+        ),
+        Metric("down_mbit_s", "download", "Mbit/s", 2, _goodput("download"), relative=0.05),
+        Metric("up_mbit_s", "upload", "Mbit/s", 2, _goodput("upload"), relative=0.05),
+    )
+
+
+def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
+    """Return a point for each household and setting that has recordings.
+
+    Parameters
+    ----------
+    rows
+        As crosscheck/linux/advice.py records them; by default the recorded ones.
+    """
+    return [_point(household, setting, own) for household, setting, own in _recorded(rows)]
+
+
+def with_the_machines_line(point: Point) -> Point:
+    """Return the same with a line that is htb, as the machine's: a packet does not take its own time on it."""
+    document = {**point.scenario, "links": [dict(link) for link in point.scenario["links"]]}
+    (line,) = [link for link in document["links"] if link["name"] == "line"]
+    line["burst"] = {"down": linux.HTB_BURST, "up": linux.HTB_BURST}
+    return replace(point, scenario=document)
+
+
+def _recorded(rows: Iterable[Mapping[str, str]] | None) -> Iterator[tuple[Household, str, list[Mapping[str, str]]]]:
+    grouped: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    for row in records.table(RECORD) if rows is None else rows:
+        grouped.setdefault((row["household"], row["setting"]), []).append(row)
+    for household in HOUSEHOLDS:
+        for setting in household.settings():
+            if own := grouped.get((household.name, setting)):
+                yield household, setting, own
+
+
+def _point(household: Household, setting: str, own: list[Mapping[str, str]]) -> Point:
+    line = household.line
+    compared = metrics(line)
+    return Point(
+        name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}",
+        scenario=network(line, household.settings()[setting]).to_dict(),
+        scheme=None,
+        theirs={one.key: theirs([float(row[one.key]) for row in own]) for one in compared},
+        metrics=compared,
+        group=GROUP,
+        replications=search.SURE,
+    )
