@@ -21,8 +21,7 @@ T = TypeVar("T")
 
 _TOP = (
     "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision",
-    "series", "show", "plugins",
-    "series", "show", "world",
+    "series", "show", "plugins", "world",
 )  # fmt: skip
 _MANY = 1_000_000
 

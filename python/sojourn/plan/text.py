@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
-from sojourn.plugins.loading import shipped_in
 from sojourn.plan.identity import SIMULATED
+from sojourn.plugins.loading import shipped_in
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
