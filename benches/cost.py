@@ -47,7 +47,7 @@ LIMITS = {
     **dict.fromkeys(("fred", "choke", "black", "sred", "care", "sfb", "dualpi2"), 300),
     **dict.fromkeys(("drr", "sfq"), 400),
     "cake": 1000,
-    "dropping_function formula": 300,
+    "dropping_function formula": 500,
 }
 FAIR = 400
 

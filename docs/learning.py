@@ -111,8 +111,8 @@ def studies() -> dict[str, Study]:
             paper.texts["pie"], tuple(paper.texts[name] for name in ("pie", "cobalt", "codel", "fq_codel")),
             ("s0/50", "s1/5", "s2/5", "s3/5", "q0/50", "q1/5", "q2/5", "q3/5"),
             # That of papers/daqm/future.toml, equal weights: where nothing left and packets wait, the delay is 1.
-            "goodput_bit_s / 10e6 - max(min(1, sojourn_ms_mean/100), (departures_packets < 0.5) * (backlog_packets > 0))"
-            " - min(1, loss_ratio)",
+            "goodput_bit_s / 10e6 - min(1, loss_ratio)"
+            " - max(min(1, sojourn_ms_mean/100), (departures_packets < 0.5) * (backlog_packets > 0))",
             of_thesis, of_thesis, 40, step_ms=500, first_seed=adaptive.evaluate_seed,
         ),
     }  # fmt: skip
@@ -205,7 +205,7 @@ def table(result: dict[str, Any], names: dict[str, str], baseline: str) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     base = by_network(result, result["rows"][baseline], "reward")
-    for scheme in names:
+    for scheme, title in names.items():
         row = result["rows"][scheme]
         reward = by_network(result, row, "reward")
         difference = "–" if scheme == baseline else _interval(stats.paired(reward, base))
@@ -213,7 +213,7 @@ def table(result: dict[str, Any], names: dict[str, str], baseline: str) -> str:
             f"{scale * np.mean(by_network(result, row, metric)):.{digits}f}"
             for metric, scale, digits in (("sojourn_ms", 1, 1), ("loss_ratio", 100, 2), ("utilisation", 100, 1))
         ]
-        lines.append(f"| {names[scheme]} | {_interval(stats.estimate(reward))} | {difference} | {' | '.join(rest)} |")
+        lines.append(f"| {title} | {_interval(stats.estimate(reward))} | {difference} | {' | '.join(rest)} |")
     return "\n".join(lines)
 
 

@@ -139,9 +139,9 @@ def test_a_probability_keeps_the_queue_short() -> None:
         env.reset(seed=1)
         return float(np.mean([env.step(np.array([action]))[0] for _ in range(30)][-10:]))
 
-    # 10 Mbit/s are 833 packets/s: without drops 1000 packets can wait, 1.2 s. With a tenth of the packets lost, a flow
-    # has about 1.2 sqrt(10) = 4 packets under way. Two have 8, and the path of 40 ms holds 33: no queue. Here it is a
-    # fifth.
+    # 10 Mbit/s are 833 packets/s: without drops 1000 packets can wait, 1.2 s. With a tenth of the packets lost, a
+    # flow has about 1.2 sqrt(10) = 4 packets under way. Two have 8, and the path of 40 ms holds 33: no queue. Here
+    # it is a fifth.
     # The first two seconds empty the queue of the warm-up.
     assert mean(-1.0) > 100
     assert mean(1.0) < 5
@@ -217,6 +217,14 @@ def test_search_improves_a_policy() -> None:
 def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(SojournError, match=message):
         gym.Episodes(small(), **{"action": TARGET, "scheme": "pie", **options})
+
+
+def test_the_guides_agents_train() -> None:
+    # Each study very small: its tables come from the same functions.
+    script = Path(__file__).resolve().parents[2] / "docs" / "learning.py"
+    done = subprocess.run([sys.executable, str(script), "--smoke"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("round 0") == 6
 
 
 def test_without_gymnasium_the_error_names_the_extra() -> None:

@@ -107,6 +107,8 @@ fn the_packet_path_allocates_nothing_after_warm_up() {
             assert_eq!(of_scheme(&text), 0, "{text}");
         }
     }
+    // A formula is evaluated at each arrival.
+    assert_eq!(of_scheme("dropping_function formula exp(0-5ms/(sojourn+head))*utilisation+average/1000"), 0);
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn the_packet_path_allocates_nothing_after_warm_up() {
         "red min 30p max 90p limit 300p",
         "pfifo limit 300p",
         "dropping_function function d4",
+        "dropping_function formula \"min(1, max(0, (sojourn - 5ms) / 50ms))\" ecn",
     ] {
         let pool = Pool::new(20_000, 2048, 256).unwrap();
         let ports: [Box<dyn Port>; 2] = [Box::new(Source::new(4)), Box::new(Source::new(1))];

@@ -75,8 +75,7 @@ fn forward(listen: &str, target: &str, rate: BitRate, scheme: &Config, most: u64
                 Dequeued::Empty => idle = true,
             }
         }
-        let wait =
-            if idle { IDLE } else { Duration::from_nanos(free.since(now()).nanos().max(1000)) };
+        let wait = if idle { IDLE } else { Duration::from_nanos(free.since(now()).nanos().max(1000)) };
         socket.set_read_timeout(Some(wait))?;
         match socket.recv_from(&mut buffer) {
             Ok((size, from)) => {

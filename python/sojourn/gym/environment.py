@@ -39,7 +39,8 @@ class Environment(gymnasium.Env[npt.NDArray[np.float32], Any]):
 
     The parameters are those of :class:`Episodes`. An episode ends because the scenario does, so its end is
     ``truncated`` and never ``terminated``: bootstrap the value of the last state. ``reset(seed=...)`` makes the
-    sequence of networks and traffic repeatable. ``reset(options={"network": 0, "seed": 7})`` names both for one episode.
+    sequence of networks and traffic repeatable. ``reset(options={"network": 0, "seed": 7})`` names both for one
+    episode.
 
     Raises
     ------
