@@ -157,9 +157,9 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     if isinstance(schemes, str | Scheme):
         raise TypeError("schemes must be a list of schemes, or a mapping of labels to schemes")
     if isinstance(schemes, Mapping):
-        made = tuple(replace(_as_scheme(scheme), label=label) for label, scheme in schemes.items())
+        made = tuple(replace(as_scheme(scheme), label=label) for label, scheme in schemes.items())
     else:
-        made = tuple(_as_scheme(scheme) for scheme in schemes)
+        made = tuple(as_scheme(scheme) for scheme in schemes)
     if not made:
         raise SojournError("no schemes to compare: name at least one")
     labels = [scheme.label for scheme in made]
@@ -170,16 +170,18 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
 
 
 def _canonical(text: str) -> str:
-    """Return a canonical text. One of results that an algorithm of a user gave, which is not loaded, stays as it is."""
+    """Return a canonical text; that of results of a user's algorithm, which is not loaded, stays as it is."""
     try:
         return core.parse_aqm(text) if text else ""
     except SojournError:
-        if re.match(r"(?:fq:)?\w+@[0-9a-f]{12}(?: |$)", text) and not _is_algorithm(unversioned(text.split()[0])):
+        name, _, _ = text.partition(" ")
+        if re.fullmatch(r"(?:fq:)?\w+@[0-9a-f]{12}", name) and not _is_algorithm(unversioned(name)):
             return text
         raise
 
 
-def _as_scheme(scheme: SchemeLike) -> Scheme:
+def as_scheme(scheme: SchemeLike) -> Scheme:
+    """Return the scheme that a text or an instance of :class:`sojourn.Algorithm` stands for."""
     if isinstance(scheme, Scheme):
         return scheme
     return Scheme(scheme) if isinstance(scheme, str) else scheme.scheme

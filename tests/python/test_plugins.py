@@ -1,4 +1,4 @@
-"""Algorithms of users: in Python and C, through comparisons, plans and workers; what is refused, and what the check finds."""
+"""Algorithms of users in Python and C: comparisons, plans and workers; what is refused, and what the check finds."""
 
 import json
 import subprocess
@@ -18,7 +18,9 @@ from sojourn.plugins import compiled, loading, subset, table
 from sojourn.scaffold import outside, write
 from sojourn.scheme import Scheme, unversioned
 
-HEAD = "import math\nimport sojourn as sj\nimport numpy as np\nGAIN = 0.5\n\n\ndef helper(x):\n    return x * GAIN\n\n\n"
+HEAD = (
+    "import math\nimport sojourn as sj\nimport numpy as np\nGAIN = 0.5\n\n\ndef helper(x):\n    return x * GAIN\n\n\n"
+)
 SHORT = ["duration=3 s", "warm_up=1 s"]
 
 
@@ -126,7 +128,10 @@ def test_what_the_subset_lacks_is_named_with_file_and_line(tmp_path, body, line,
     ("fields", "what"),
     [
         ("    target_ns: int = sj.parameter(15, 'A target.')\n", 'has no unit; write it with one, as in "15 ms"'),
-        ("    target: int = sj.parameter('15 ms', 'A target.')\n", "has a unit that the name has not; end the name in"),
+        (
+            "    target: int = sj.parameter('15 ms', 'A target.')\n",
+            "has a unit that the name has not; end the name in",
+        ),
         ("    target_ns: int = sj.parameter('15', 'A target.')\n", "the default of the parameter target: "),
         ("    target_ns: int = sj.parameter('15 ms', '')\n", "the parameter target has no doc"),
         ("    limit_packets: int = sj.parameter('9 packets', 'A limit.')\n", "which Sojourn keeps for itself"),
@@ -222,7 +227,9 @@ const sojourn_aqm *sojourn_aqm_plugin(void) {{
 
 
 def test_a_wrong_answer_ends_a_run_with_one_error(tmp_path):
-    file = written(tmp_path, "def enqueue(self, packet, queue):\n    return 42 if packet.number > 99 else sj.ACCEPT\n", "Late")
+    file = written(
+        tmp_path, "def enqueue(self, packet, queue):\n    return 42 if packet.number > 99 else sj.ACCEPT\n", "Late"
+    )
     command = [sys.executable, "-m", "sojourn", "compare", "dumbbell", "--plugin", str(file), "--aqm", "late"]
     command += [f"--set={one}" for one in SHORT]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

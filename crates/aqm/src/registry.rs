@@ -217,7 +217,9 @@ const MOST_ADDED: usize = 4096;
 pub fn add<A: Algorithm>(name: &str, version: &str, about: About, defaults: A::Params) -> Result<(), String> {
     let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !is_word(name) {
-        return Err(format!("\"{name}\" cannot name an algorithm; allowed: lower-case letters, digits and _, a letter first"));
+        return Err(format!(
+            "\"{name}\" cannot name an algorithm; allowed: lower-case letters, digits and _, a letter first"
+        ));
     }
     if version.is_empty() || !is_word(version) {
         return Err(format!("\"{version}\" cannot be a version; allowed: lower-case letters, digits and _"));

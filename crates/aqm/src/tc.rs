@@ -71,7 +71,8 @@ pub(crate) struct Text {
 pub(crate) fn read(text: &str) -> Result<Text, String> {
     let Head { kind, from_tc, shown, words } = head::read(text);
     let entry = registry::find(kind).ok_or_else(|| registry::unknown_algorithm(kind))?;
-    let mut pairs = pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{}: {why}", entry.short_name()))?;
+    let mut pairs =
+        pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{}: {why}", entry.short_name()))?;
     if shown {
         dialect::unsaid(entry.name, &mut pairs);
     }

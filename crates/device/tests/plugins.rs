@@ -37,7 +37,8 @@ const sojourn_aqm *sojourn_aqm_plugin(void) {{
     let (c, so) = (folder.join(format!("{name}.c")), folder.join(format!("lib{name}.so")));
     fs::write(&c, source).unwrap();
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/plugins");
-    let built = Command::new("cc").args(["-O1", "-fPIC", "-shared", "-I"]).arg(include).arg("-o").arg(&so).arg(&c).status();
+    let built =
+        Command::new("cc").args(["-O1", "-fPIC", "-shared", "-I"]).arg(include).arg("-o").arg(&so).arg(&c).status();
     assert!(built.unwrap().success());
 }
 
@@ -141,7 +142,8 @@ fn a_configuration_that_names_what_may_not_be_loaded_is_refused() {
     library(&at.join("plugins"), "fine", "");
     configure(at, "fine");
     let check = || {
-        let ended = Command::new(env!("CARGO_BIN_EXE_sojournd")).args(["check", "d.toml"]).current_dir(at).output().unwrap();
+        let ended =
+            Command::new(env!("CARGO_BIN_EXE_sojournd")).args(["check", "d.toml"]).current_dir(at).output().unwrap();
         (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
     };
     assert_eq!(check(), (Some(0), String::new()));
@@ -149,7 +151,11 @@ fn a_configuration_that_names_what_may_not_be_loaded_is_refused() {
     mode("plugins/libfine.so", 0o666);
     let (status, error) = check();
     assert_eq!(status, Some(2));
-    assert!(error.contains("d.toml:14:") && error.contains("allowed: owned by root and writable by root alone"), "{error}");
+    assert!(
+        error.contains("key `plugins.libraries`")
+            && error.contains("allowed: owned by root and writable by root alone"),
+        "{error}"
+    );
     mode("plugins/libfine.so", 0o644);
     mode("plugins", 0o777);
     assert!(check().1.contains("mode 0777"), "{}", check().1);

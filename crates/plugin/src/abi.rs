@@ -106,13 +106,6 @@ const _: () = {
     assert!(size_of::<Packet>() <= size_of::<Own>());
 };
 
-/// `init` and `set_params`.
-pub type Configure = unsafe extern "C" fn(*mut c_void, *const Value) -> i32;
-/// `enqueue` and `dequeue`.
-pub type Decide = unsafe extern "C" fn(*mut c_void, *const Packet, *mut Queue) -> i32;
-/// `update`.
-pub type Update = unsafe extern "C" fn(*mut c_void, *mut Queue) -> i32;
-
 /// The table that a library returns.
 #[repr(C)]
 #[allow(missing_docs)]
@@ -146,3 +139,10 @@ pub struct Table {
 #[allow(unsafe_code)]
 // SAFETY: a table and what it points to are constant for the life of the process (`sojourn_aqm.h`).
 unsafe impl Sync for Table {}
+
+/// `init` and `set_params`.
+pub type Configure = unsafe extern "C" fn(*mut c_void, *const Value) -> i32;
+/// `enqueue` and `dequeue`.
+pub type Decide = unsafe extern "C" fn(*mut c_void, *const Packet, *mut Queue) -> i32;
+/// `update`.
+pub type Update = unsafe extern "C" fn(*mut c_void, *mut Queue) -> i32;

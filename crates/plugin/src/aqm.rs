@@ -161,7 +161,9 @@ impl Plugged {
         let function = call.name();
         let what = match (wrong, answer) {
             (Wrong::NoRandom, _) => format!("{function} asks for a random number, which only enqueue and dequeue may"),
-            (Wrong::NotANumber, _) => format!("{function} asks for a chance with a probability that is not a number (NaN)"),
+            (Wrong::NotANumber, _) => {
+                format!("{function} asks for a chance with a probability that is not a number (NaN)")
+            }
             (Wrong::TooManyLooks, _) => format!("{function} looks at more than {LOOKS} waiting packets in one call"),
             (Wrong::Nothing, answer::RAISED) => format!("{function} raised an exception"),
             (Wrong::Nothing, answer::LOOPED) => format!("a loop in {function} does not end"),

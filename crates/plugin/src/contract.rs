@@ -6,7 +6,9 @@
 mod body;
 
 use body::Stream;
-use sojourn_aqm::{registry, replace, Config, Counters, Cx, Dequeued, Ecn, Observer, Packet, Param, Random, Reason, Server};
+use sojourn_aqm::{
+    registry, replace, Config, Counters, Cx, Dequeued, Ecn, Observer, Packet, Param, Random, Reason, Server,
+};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -235,7 +237,10 @@ fn switches_lose(config: &Config) -> Option<String> {
         replace(&mut queue, next, &mut cx(now, &mut random, &mut book, &mut counters));
         let out = counters.forwarded.packets + counters.dropped_total().packets + queue.backlog().packets;
         if counters.arrived.packets != out {
-            return Some(format!("{} packets arrived, and {out} are sent, dropped or waiting", counters.arrived.packets));
+            return Some(format!(
+                "{} packets arrived, and {out} are sent, dropped or waiting",
+                counters.arrived.packets
+            ));
         }
         if let Some(fault) = fault.or_else(|| queue.fault()) {
             return Some(fault);

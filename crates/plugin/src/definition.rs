@@ -164,7 +164,10 @@ impl Definition {
         let is_time = |(_, one): &(usize, &Declared)| Some(one.name) == period && matches!(one.initial, Held::Time(_));
         let index = parameters.iter().enumerate().find(is_time).map(|(index, _)| index);
         if period.is_some() != table.update.is_some() || period.is_some() != index.is_some() {
-            return Err("period and update belong together; allowed: the name of a time parameter and a function, or neither".into());
+            return Err(
+                "period and update belong together; allowed: the name of a time parameter and a function, or neither"
+                    .into(),
+            );
         }
         let missing = |what: &str| format!("{what} is NULL; allowed: a function");
         Ok(Self {
@@ -202,7 +205,8 @@ impl Definition {
 
 fn declared(one: &'static abi::Parameter) -> Result<Declared, String> {
     // SAFETY: as in `Definition::read`.
-    let texts = unsafe { [text(one.name, "a parameter's name")?, text(one.initial, "a default")?, text(one.doc, "a doc")?] };
+    let texts =
+        unsafe { [text(one.name, "a parameter's name")?, text(one.initial, "a default")?, text(one.doc, "a doc")?] };
     let [name, initial, doc] = texts;
     let name = named(name, "a parameter")?;
     if matches!(name, "limit" | "preset" | "kind") {
@@ -211,7 +215,9 @@ fn declared(one: &'static abi::Parameter) -> Result<Declared, String> {
     let initial = initial.ok_or_else(|| format!("the parameter {name} has no default"))?;
     let initial = Held::read(one.kind, initial).map_err(|why| format!("the default of the parameter {name}: {why}"))?;
     let doc = doc.filter(|doc| !doc.trim().is_empty());
-    let doc = doc.ok_or_else(|| format!("the parameter {name} has no doc; allowed: what it does, and the source of its default"))?;
+    let doc = doc.ok_or_else(|| {
+        format!("the parameter {name} has no doc; allowed: what it does, and the source of its default")
+    })?;
     if initial.print().contains(char::is_whitespace) {
         return Err(format!("the default of the parameter {name} has a blank"));
     }

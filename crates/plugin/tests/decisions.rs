@@ -46,10 +46,17 @@ const sojourn_aqm *sojourn_aqm_plugin(void) {{
 fn the_example_in_c_decides_as_pie_over_a_million_packets() {
     add_library(&library("c_pie", &example("c_pie")), "1").unwrap();
     // The example is the core of RFC 8033, which is what `pie` does by default.
-    for (mine, own) in [("c_pie", "pie"), ("c_pie target 5ms ecn", "pie target 5ms ecn"), ("c_pie tupdate 30ms max_burst 0ms", "pie tupdate 30ms max_burst 0ms")] {
+    for (mine, own) in [
+        ("c_pie", "pie"),
+        ("c_pie target 5ms ecn", "pie target 5ms ecn"),
+        ("c_pie tupdate 30ms max_burst 0ms", "pie tupdate 30ms max_burst 0ms"),
+    ] {
         let [mine, own] = [mine, own].map(|text| contract::decisions(&parse(text), 1_000_000, 1, 0));
         assert!(own.dropped > 1000, "{own:?}");
-        assert_eq!((mine.digest, mine.dropped, mine.marked, mine.sent, mine.fault), (own.digest, own.dropped, own.marked, own.sent, None));
+        assert_eq!(
+            (mine.digest, mine.dropped, mine.marked, mine.sent, mine.fault),
+            (own.digest, own.dropped, own.marked, own.sent, None)
+        );
     }
     // Another seed of the arrivals gives other decisions, so the digest looks at them.
     let [one, two] = [1, 2].map(|seed| contract::decisions(&parse("c_pie"), 10_000, seed, 0).digest);
@@ -65,7 +72,11 @@ fn its_name_text_and_parameters_are_as_those_of_built_in_algorithms() {
     assert_eq!((config.text().as_str(), parse(&config.text()) == config), ("named@a1 target 10ms ecn", true));
     assert_eq!(parse("fq:named target 10ms quantum 300").text(), "fq:named@a1 quantum 300B target 10ms");
     let error = |text: &str| text.parse::<Config>().unwrap_err().to_string();
-    assert!(error("named targt 10ms").contains("named: unknown parameter \"targt\" (did you mean \"target\"?)"), "{}", error("named targt 10ms"));
+    assert!(
+        error("named targt 10ms").contains("named: unknown parameter \"targt\" (did you mean \"target\"?)"),
+        "{}",
+        error("named targt 10ms")
+    );
     assert!(error("named target 10").starts_with("named: target: "), "{}", error("named target 10"));
     assert!(error("named@b2").contains("\"named@b2\" is not loaded, but \"named@a1\" is"), "{}", error("named@b2"));
     assert!(error("nmed").contains("(did you mean \"named\"?)"), "{}", error("nmed"));
@@ -116,10 +127,26 @@ fn a_table_that_the_header_does_not_allow_is_refused() {
         ("state", "table.state_bytes = 1u << 30;", "a state of 1073741824 bytes"),
         ("function", "table.enqueue = 0;", "enqueue is NULL; allowed: a function"),
         ("period", "table.period = \"target\";", "period and update belong together"),
-        ("unit", "other[0] = parameters[0]; other[0].initial = \"5\"; table.parameters = other;", "the default of the parameter target: "),
-        ("kind", "other[0] = parameters[0]; other[0].kind = 99; table.parameters = other;", "99 is no kind of parameter"),
-        ("doc", "other[0] = parameters[0]; other[0].doc = 0; table.parameters = other;", "the parameter target has no doc"),
-        ("kept", "other[0] = parameters[0]; other[0].name = \"limit\"; table.parameters = other;", "which Sojourn keeps for itself"),
+        (
+            "unit",
+            "other[0] = parameters[0]; other[0].initial = \"5\"; table.parameters = other;",
+            "the default of the parameter target: ",
+        ),
+        (
+            "kind",
+            "other[0] = parameters[0]; other[0].kind = 99; table.parameters = other;",
+            "99 is no kind of parameter",
+        ),
+        (
+            "doc",
+            "other[0] = parameters[0]; other[0].doc = 0; table.parameters = other;",
+            "the parameter target has no doc",
+        ),
+        (
+            "kept",
+            "other[0] = parameters[0]; other[0].name = \"limit\"; table.parameters = other;",
+            "which Sojourn keeps for itself",
+        ),
         ("internal", "table.state_bytes = 4;", "the internal probability lies at 0"),
     ];
     for (name, change, expected) in cases {
@@ -139,7 +166,8 @@ fn the_contract_finds_what_no_answer_shows() {
     add_library(&library("global_state", &small("global_state", "", global)), "1").unwrap();
     let odd = "self->probability = 1.5; return SOJOURN_ACCEPT;";
     add_library(&library("odd_probability", &small("odd_probability", "", odd)), "1").unwrap();
-    let found = |name: &str| contract::check(name).unwrap().into_iter().find_map(|part| part.violation).unwrap_or_default();
+    let found =
+        |name: &str| contract::check(name).unwrap().into_iter().find_map(|part| part.violation).unwrap_or_default();
     assert!(found("global_state").contains("the same seed and input decide otherwise"), "{}", found("global_state"));
     assert!(found("odd_probability").contains("internal probability is 1.5"), "{}", found("odd_probability"));
 }

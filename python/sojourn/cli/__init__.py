@@ -67,7 +67,20 @@ COMMANDS: Final = {
 """Every verb: the module that adds and carries it out, imported when the verb is given, and its line of the help."""
 
 _SCHEMES: Final = frozenset(
-    ("run", "compare", "list", "plan", "results", "tune", "sensitivity", "papers", "characterize", "atlas", "place", "responsiveness")
+    (
+        "run",
+        "compare",
+        "list",
+        "plan",
+        "results",
+        "tune",
+        "sensitivity",
+        "papers",
+        "characterize",
+        "atlas",
+        "place",
+        "responsiveness",
+    )
 )
 """The verbs that take schemes, and so algorithms of users."""
 

@@ -15,7 +15,7 @@ def add_group(verbs: Any, name: str, description: str, what: str = "action") -> 
 class _Plugin(argparse.Action):
     """Adds the algorithms of a file as soon as the option is read, so that every text after it may name them."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(self, _parser: Any, _namespace: Any, values: Any, _option: str | None = None) -> None:
         from sojourn.plugins.loading import load
 
         load(values)

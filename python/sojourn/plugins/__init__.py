@@ -1,7 +1,7 @@
 """Queue management algorithms of users: classes in Python, and shared libraries of C, C++ or Rust.
 
-What a user adds is named like a built-in algorithm afterwards: ``my_pie target 10ms``, and ``fq:my_pie`` with an instance in
-each queue of a fair queue.
+What a user adds is named like a built-in algorithm afterwards: ``my_pie target 10ms``, and ``fq:my_pie`` with an
+instance in each queue of a fair queue.
 """
 
 from sojourn.plugins.algorithm import ACCEPT, DROP, MARK, SEND, Algorithm, PacketView, QueueView, parameter

@@ -105,9 +105,9 @@ class Parameter:
 def parameter(default: Quantity | str | float | bool, doc: str) -> Any:
     """Declare a parameter of an :class:`Algorithm`.
 
-    The name ends in the unit of its kind: ``target_ns`` is a time, and users write ``target 15ms``. The endings are ``_ns``,
-    ``_bytes``, ``_packets`` and ``_bit_s``. A default in per cent is a probability, a float a number, an int a count, a
-    bool a flag.
+    The name ends in the unit of its kind: ``target_ns`` is a time, and users write ``target 15ms``. The endings are
+    ``_ns``, ``_bytes``, ``_packets`` and ``_bit_s``. A default in per cent is a probability, a float a number, an int
+    a count, a bool a flag.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Algorithm:
     A subclass has parameters (:func:`parameter`), fields, which are its state and have a number, a bool or a list of
     numbers as their initial value, and methods: ``enqueue(self, packet, queue)``, and where they are needed
     ``dequeue(self, packet, queue)``, ``update(self, queue)``, ``init(self)`` and helpers. The methods are compiled by
-    Numba, so they may use numbers, ``if``, ``while``, ``for ... in range(...)``, fields, and functions of :mod:`math`.
+    Numba, so they may use numbers, ``if``, ``while``, ``for ... in range(...)``, fields and functions of :mod:`math`.
 
     An instance is a scheme: it can stand wherever a scheme's text can.
 
@@ -250,8 +250,8 @@ def members(cls: type[Algorithm]) -> tuple[tuple[Declared, ...], tuple[Field, ..
             fields.append(Field(name, "i8" if is_whole else "f8", tuple(value)))
         else:
             raise SojournError(
-                f"{cls.__name__}.{name} = {value!r} cannot be a field; allowed: an int, a float, a bool, a list of ints "
-                'or floats, or parameter("15 ms", "what it does")'
+                f"{cls.__name__}.{name} = {value!r} cannot be a field; allowed: an int, a float, a bool, a list of "
+                'ints or floats, or parameter("15 ms", "what it does")'
             )
     return tuple(parameters), tuple(fields)
 

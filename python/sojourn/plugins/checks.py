@@ -69,9 +69,7 @@ class Verdict:
         return "\n".join(lines)
 
 
-def check(
-    path: str | Path, *, model: str | Path | None = None, time_limit_s: float = TIME_LIMIT_S
-) -> Verdict:
+def check(path: str | Path, *, model: str | Path | None = None, time_limit_s: float = TIME_LIMIT_S) -> Verdict:
     """Check the algorithms of a file as built-in ones are checked.
 
     Parameters
@@ -144,7 +142,11 @@ def _beside(name: str, model: str) -> dict[str, Any]:
         pairs = zip(own["first"], other["first"], strict=False)
         first = next(((a, b) for a, b in pairs if a != b), ("later", "later"))
         violation = f"decides otherwise than the model: {first[0]}; the model: {first[1]}"
-    return {"name": "the same decisions as the model", "scope": f"{model}, {_PACKETS} packets", "violation": violation}
+    return {
+        "name": "the same decisions as the model",
+        "scope": f"{model}, {_PACKETS} packets",
+        "violation": violation,
+    }
 
 
 def _cost(name: str) -> dict[str, float]:
@@ -164,8 +166,8 @@ def add(verbs: Any) -> None:
     """Add the verb ``check`` to `verbs`."""
     parser = verbs.add_parser(
         "check",
-        description="Check an algorithm of your own as built-in ones are checked: conservation, bounded work, determinism, "
-        "switch and reset, ECN, changes of parameters, alone and in a fair queue; then what a packet costs.",
+        description="Check an algorithm of your own as built-in ones are checked: conservation, bounded work, "
+        "determinism, switch and reset, ECN, changes of parameters, alone and in a fair queue; then the cost.",
         epilog="example: sojourn check aqm my_pie.py",
     )
     parser.add_argument("what", metavar="KIND", choices=("aqm",), help="what to check: aqm")

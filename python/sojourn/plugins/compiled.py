@@ -54,19 +54,22 @@ def _primitives() -> dict[str, Any]:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    @intrinsic
-    def at(typing_context: Any, record: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def _at(_typing: Any, record: Any) -> Any:
+        def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return builder.ptrtoint(arguments[0], cgutils.intp_t)
 
         return types.intp(record), build
 
-    @intrinsic
-    def pointer(typing_context: Any, address: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def _pointer(_typing: Any, address: Any) -> Any:
+        del address
+
+        def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
         return types.voidptr(types.intp), build
+
+    at: Any = intrinsic(_at)
+    pointer: Any = intrinsic(_pointer)
 
     addresses, real = host(), ctypes.c_double
     uniform = ctypes.CFUNCTYPE(real, _POINTER)(addresses["uniform"])
@@ -155,7 +158,9 @@ def _check_type(program: Program, name: str, function: Any) -> None:
             "SEND on every path"
         )
     if not text.startswith(("int", "uint", "Literal[int]")):
-        raise SojournError(f"{program.file}, line {line}: {name} answers with {text}; allowed: ACCEPT, DROP, MARK or SEND")
+        raise SojournError(
+            f"{program.file}, line {line}: {name} answers with {text}; allowed: ACCEPT, DROP, MARK or SEND"
+        )
 
 
 def _said(program: Program, error: Exception) -> str:
@@ -175,8 +180,14 @@ def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functio
     steps = f"self_.{STEPS} = {MOST_STEPS}" if program.has_loops else "pass"
     failed = f"return {LOOPED} if self_.{STEPS} < 0 else {RAISED}" if program.has_loops else f"return {RAISED}"
     calls = {
-        "enqueue": ("state, packet, queue", "return user_enqueue(self_, carray(packet, 1, packet_type)[0], carray(queue, 1, queue_type)[0])"),
-        "dequeue": ("state, packet, queue", "return user_dequeue(self_, carray(packet, 1, packet_type)[0], carray(queue, 1, queue_type)[0])"),
+        "enqueue": (
+            "state, packet, queue",
+            "return user_enqueue(self_, carray(packet, 1, packet_type)[0], carray(queue, 1, queue_type)[0])",
+        ),
+        "dequeue": (
+            "state, packet, queue",
+            "return user_dequeue(self_, carray(packet, 1, packet_type)[0], carray(queue, 1, queue_type)[0])",
+        ),
         "update": ("state, queue", f"user_update(self_, carray(queue, 1, queue_type)[0]); return {DONE}"),
         "init": ("state, given", f"user_init(self_); return {DONE}"),
     }
@@ -207,7 +218,9 @@ def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functio
     lines.append(f"    return {{{', '.join(f'{name!r}: {name}' for name in made)}}}")
     space: dict[str, Any] = {}
     exec("\n".join(lines), space)  # noqa: S102
-    value = np.dtype([(f"v{k}", "f8" if one.type == "f8" else "i8") for k, one in enumerate(chosen.parameters)] or [("v0", "i8")])
+    value = np.dtype(
+        [(f"v{k}", "f8" if one.type == "f8" else "i8") for k, one in enumerate(chosen.parameters)] or [("v0", "i8")]
+    )
     plain = space["build"](numba.cfunc, numba.carray, chosen.state, PACKET, QUEUE, value, functions)
     kept = []
     addresses: dict[str, int | None] = dict.fromkeys(_METHODS)
@@ -240,7 +253,7 @@ class _View:
     """Memory of the host as an object with plain Python numbers."""
 
     def __init__(self, address: int, type_: np.dtype[Any]) -> None:
-        memory = (ctypes.c_char * type_.itemsize).from_address(address)
+        memory: Any = (ctypes.c_char * type_.itemsize).from_address(address)
         object.__setattr__(self, "_row", np.frombuffer(memory, type_, 1)[0:1])
         object.__setattr__(self, "address_", address)
 
@@ -332,5 +345,3 @@ def uncompiled(program: Program, chosen: Layout) -> Functions:
     found: dict[str, int | None] = dict.fromkeys(_METHODS)
     found |= {name: ctypes.cast(one, _POINTER).value for name, one in made.items()}
     return found, [made, functions]
-
-

@@ -1,9 +1,9 @@
-"""Adds algorithms to this process: Python files, classes, and shared libraries. Their versions go into the identity of runs.
+"""Adds algorithms to this process: Python files, classes and libraries; versions are part of a run's identity.
 
-An algorithm that was added is called ``my_pie@5f1d83a90c42`` in canonical texts: the name, and 12 digits of a hash of the
-interface's version with the source, the compiler's version and its target, or with the bytes of a library. So everything
-that compares canonical texts (identities of runs, stores, resumed plans) tells two versions apart. ``my_pie`` alone means the
-newest.
+An algorithm that was added is called ``my_pie@5f1d83a90c42`` in canonical texts: the name, and 12 digits of a hash of
+the interface's version with the source, the compiler's version and its target, or with the bytes of a library. So all
+that compares canonical texts (identities of runs, stores, resumed plans) tells two versions apart. ``my_pie`` alone
+means the newest.
 """
 
 from __future__ import annotations
@@ -203,7 +203,6 @@ def add_shipped(listed: Iterable[Shipped]) -> None:
         if one.name not in names:
             here = compiled.target() if one.kind == "python" else "the library"
             raise SojournError(
-                f"{one.name} is {', '.join(names)} here ({here}): results would not be those of the process that asks; "
+                f"{one.name} is {', '.join(names)} here ({here}): results would not be those that are asked for; "
                 "allowed: the same versions of Sojourn and Numba, and the same processor"
             )
-

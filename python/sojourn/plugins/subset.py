@@ -1,9 +1,9 @@
-"""The part of Python that algorithms are written in: what it lacks is named, and what it has is prepared for the compiler.
+"""The part of Python that algorithms are written in: what it lacks is named, the rest is prepared.
 
 The methods of a class become functions whose first argument is the state. ``self.helper(x)`` becomes a call of such a
 function, ``queue.uniform()`` one of the host, ``math.exp`` the host's, which is alike on every machine. Before each
-statement the present line is written into the state, so that an exception has a place; each round of a loop is counted, so
-that one that does not end is an exception, too.
+statement the present line is written into the state, so that an exception has a place. Each round of a loop is
+counted, so that one that does not end is an exception, too.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ STEPS: Final = "steps_"
 MOST_STEPS: Final = 100_000
 """Rounds of loops in one call of a method."""
 
+_LATER: Final[dict[str, Any]] = {"type_params": []}
+"""Fields of nodes that Python 3.12 and later have."""
 _HOST: Final = {"uniform": 0, "chance": 1, "waiting": 1}
 _MATH_OF_HOST: Final = {"exp": 1, "log": 1, "pow": 2}
 _MATH: Final = ("ceil", "fabs", "floor", "isfinite", "isinf", "isnan", "sqrt", "trunc")
@@ -38,8 +40,8 @@ _NARROW: Final = ("size_bytes", "flow", "source", "destination", "window", "ecn"
 _TAKES: Final = {"enqueue": 3, "dequeue": 3, "update": 2, "init": 1}
 
 _ALLOWED: Final = (
-    "numbers, arithmetic, comparisons, if, while, for ... in range(...), return, fields of self, packet and queue, other "
-    "methods of the class, functions of the file, abs, bool, float, int, max, min and functions of math"
+    "numbers, arithmetic, comparisons, if, while, for ... in range(...), return, fields of self, packet and queue, "
+    "other methods of the class, functions of the file, abs, bool, float, int, max, min and functions of math"
 )
 _NAMES: Final[Mapping[type[ast.AST], str]] = {
     ast.ListComp: "a list comprehension",
@@ -76,8 +78,8 @@ _NAMES: Final[Mapping[type[ast.AST], str]] = {
     ast.Pow: "**",
 }
 _STATEMENTS: Final = (
-    ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.While, ast.For, ast.Break, ast.Continue, ast.Pass,
-    ast.Expr, ast.Raise, ast.Assert,
+    ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.While, ast.For, ast.Break, ast.Continue,
+    ast.Pass, ast.Expr, ast.Raise, ast.Assert,
 )  # fmt: skip
 _EXPRESSIONS: Final = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Attribute, ast.Subscript, ast.Name,
@@ -134,7 +136,7 @@ def prepare(cls: type[Algorithm], *, debug: bool) -> Program:
         A construct that the subset does not have; the message names it, with file and line.
     """
     file = inspect.getsourcefile(cls) or "the class"
-    classes = [one for one in reversed(cls.__mro__[: cls.__mro__.index(Algorithm)])]
+    classes = list(reversed(cls.__mro__[: cls.__mro__.index(Algorithm)]))
     bodies = [_parsed(one) for one in classes]
     methods: dict[str, ast.FunctionDef] = {}
     for body in bodies:
@@ -144,7 +146,10 @@ def prepare(cls: type[Algorithm], *, debug: bool) -> Program:
     for name, count in _TAKES.items():
         if name in methods and len(methods[name].args.args) != count:
             names = ("self", "packet", "queue") if count == 3 else ("self", "queue")[:count]
-            reader.refuse(methods[name], f"{name} takes {', '.join(a.arg for a in methods[name].args.args)}, not {', '.join(names)}")
+            reader.refuse(
+                methods[name],
+                f"{name} takes {', '.join(a.arg for a in methods[name].args.args)}, not {', '.join(names)}",
+            )
     if "enqueue" not in methods:
         raise SojournError(f"{file}: {cls.__name__} has no method enqueue(self, packet, queue)")
     functions = {}
@@ -194,7 +199,7 @@ def _source(bodies: list[ast.ClassDef], reader: _Reader) -> str:
         # Of what a class may be written with, this text knows one name.
         base: ast.expr = ast.Name("Algorithm") if k == 0 else ast.Name(bodies[k - 1].name)
         nodes = [_plain(node) for node in body.body]
-        alone = ast.ClassDef(name=body.name, bases=[base], keywords=[], body=nodes, decorator_list=[], type_params=[])
+        alone = ast.ClassDef(name=body.name, bases=[base], keywords=[], body=nodes, decorator_list=[], **_LATER)
         classes.append(ast.unparse(ast.fix_missing_locations(alone)))
     head = "from __future__ import annotations\nimport math\nimport sojourn as sj\nfrom math import inf, nan"
     return "\n\n".join([head, words, *constants, *helpers, *classes]) + "\n"
@@ -203,7 +208,7 @@ def _source(bodies: list[ast.ClassDef], reader: _Reader) -> str:
 class _Sj(ast.NodeTransformer):
     """Writes ``parameter`` where a module's name stands before it."""
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         return ast.Name(node.attr) if node.attr in ("parameter", "ACCEPT", "DROP", "MARK", "SEND") else node
 
@@ -239,7 +244,7 @@ class _Rewrite(ast.NodeTransformer):
         body = self._body(node.body)
         takes = [ast.arg(arg=name) for name in ("self_", *names)]
         given = ast.arguments(posonlyargs=[], args=takes, kwonlyargs=[], kw_defaults=[], defaults=[])
-        made = ast.FunctionDef(name=node.name, args=given, body=body, decorator_list=[], type_params=[])
+        made = ast.FunctionDef(name=node.name, args=given, body=body, decorator_list=[], **_LATER)
         return ast.fix_missing_locations(ast.copy_location(made, node))
 
     def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -279,14 +284,14 @@ class _Rewrite(ast.NodeTransformer):
         more = " (write x * x, or math.pow(x, y))" if isinstance(node, ast.Pow) else ""
         self._reader.refuse(where or node, f"{name} is not in the subset of Python that is compiled{more}")
 
-    def visit_While(self, node: ast.While) -> ast.AST:  # noqa: N802
+    def visit_While(self, node: ast.While) -> ast.AST:
         if node.orelse:
             self._reader.refuse(node, "else after a loop")
         node.test = self.visit(node.test)
         node.body = [*self._count(node), *self._body(node.body)]
         return node
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
+    def visit_For(self, node: ast.For) -> ast.AST:
         call = node.iter
         is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
         if not is_range or node.orelse or not isinstance(node.target, ast.Name):
@@ -296,42 +301,43 @@ class _Rewrite(ast.NodeTransformer):
         node.body = [*self._count(node), *self._body(node.body)]
         return node
 
-    def visit_If(self, node: ast.If) -> ast.AST:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST:
         node.test = self.visit(node.test)
         node.body = self._body(node.body)
         node.orelse = self._body(node.orelse) if node.orelse else []
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is None:
             self._reader.refuse(node, "a name without a value")
-        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+        made: ast.AST = self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+        return made
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
         # The message would be lost: what is reported is the line.
         error = ast.Name("RuntimeError", ast.Load())
         return ast.fix_missing_locations(ast.copy_location(ast.Raise(error, None), node))
 
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:  # noqa: N802
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.copy_location(ast.Assert(self.visit(node.test), None), node)
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         if isinstance(node.op, ast.Pow | ast.MatMult):
             self._refuse(node.op, node)
         return self.generic_visit(node)
 
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
         for op in node.ops:
             if isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot):
                 self._refuse(op, node)
         return self.generic_visit(node)
 
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:  # noqa: N802
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if not isinstance(node.value, bool | int | float):
             self._reader.refuse(node, f"{node.value!r} is not a number")
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         if node.keywords:
             self._reader.refuse(node, "an argument by name")
         function = node.func
@@ -345,11 +351,11 @@ class _Rewrite(ast.NodeTransformer):
             self._reader.pending.append(found)
             return self._call(node, name, [ast.Name("self_", ast.Load())])
         if (name in _BUILT_IN and found is None) or (self._debug and name in _DEBUG):
-            node.args = [one if name in _DEBUG and isinstance(one, ast.Constant) else self.visit(one) for one in node.args]
+            node.args = [
+                one if name in _DEBUG and isinstance(one, ast.Constant) else self.visit(one) for one in node.args
+            ]
             return node
-        if name in self._locals:
-            self._reader.refuse(node, f"a call of the local name {name}")
-        self._reader.refuse(node, f"{name}() cannot be called")
+        return self._reader.refuse(node, f"{name}() cannot be called")
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> ast.AST:
         owner, name = function.value, function.attr
@@ -368,13 +374,15 @@ class _Rewrite(ast.NodeTransformer):
                 return self._call(node, f"math_{name}", [])
             known = ", ".join(sorted((*_MATH, *_MATH_OF_HOST)))
             self._reader.refuse(node, f"math.{name} is not available (available: {known})")
-        self._reader.refuse(node, f"{ast.unparse(function)}() cannot be called (random numbers come from queue.uniform())")
+        return self._reader.refuse(
+            node, f"{ast.unparse(function)}() cannot be called (random numbers come from queue.uniform())"
+        )
 
     def _call(self, node: ast.Call, name: str, first: list[Any]) -> ast.AST:
         made = ast.Call(ast.Name(name, ast.Load()), [*first, *(self.visit(one) for one in node.args)], [])
         return ast.fix_missing_locations(ast.copy_location(made, node))
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         owner = node.value
         if isinstance(owner, ast.Name) and owner.id == self._self and self._self:
             if node.attr not in self._reader.fields:
@@ -384,17 +392,18 @@ class _Rewrite(ast.NodeTransformer):
             value = self._reader.names.get(owner.id)
             if isinstance(value, ModuleType):
                 return self._constant(node, ast.unparse(node), getattr(value, node.attr, None), keep=False)
-        made = self.generic_visit(node)
+        made: Any = self.generic_visit(node)
         if node.attr in _NARROW and isinstance(node.ctx, ast.Load):
-            call = ast.Call(ast.Name("whole", ast.Load()), [made], [])
-            return ast.fix_missing_locations(ast.copy_location(call, node))
-        return made
+            made = ast.Call(ast.Name("whole", ast.Load()), [made], [])
+            made = ast.fix_missing_locations(ast.copy_location(made, node))
+        result: ast.AST = made
+        return result
 
     @staticmethod
     def _named(node: ast.Name, name: str) -> ast.Name:
         return ast.copy_location(ast.Name(name, node.ctx), node)
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id == self._self and self._self:
             return self._named(node, "self_")
         if isinstance(node.ctx, ast.Store) or node.id in self._locals:

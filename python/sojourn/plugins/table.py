@@ -1,4 +1,4 @@
-"""``sojourn_aqm.h`` for ctypes: the table of an algorithm in this process, and how its state and what it sees are laid out."""
+"""``sojourn_aqm.h`` for ctypes: an algorithm's table, and how its state and what it sees are laid out."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DONE, RAISED, LOOPED = 5, -1, -2
 
 # Whole numbers of 64 bits are signed here, as Python's are: no time or size comes near the bound.
 PACKET: Final = np.dtype(
-    [("enqueued_ns", "i8"), ("number", "i8"), ("handle", "u4"), ("flow", "u4"), ("source", "u4"), ("destination", "u4"),
-     ("size_bytes", "u4"), ("window", "u2"), ("ecn", "u1"), ("dscp", "u1")],
+    [("enqueued_ns", "i8"), ("number", "i8"), ("handle", "u4"), ("flow", "u4"), ("source", "u4"),
+     ("destination", "u4"), ("size_bytes", "u4"), ("window", "u2"), ("ecn", "u1"), ("dscp", "u1")],
     align=True,
 )  # fmt: skip
 QUEUE: Final = np.dtype(
@@ -36,15 +36,15 @@ _FUNCTION: Final = ctypes.c_void_p
 
 
 class _Parameter(ctypes.Structure):
-    _fields_ = [("name", _TEXT), ("initial", _TEXT), ("doc", _TEXT), ("kind", ctypes.c_int32)]  # noqa: RUF012
+    _fields_ = [("name", _TEXT), ("initial", _TEXT), ("doc", _TEXT), ("kind", ctypes.c_int32)]
 
 
 class _Internal(ctypes.Structure):
-    _fields_ = [("name", _TEXT), ("offset", ctypes.c_uint64), ("kind", ctypes.c_int32)]  # noqa: RUF012
+    _fields_ = [("name", _TEXT), ("offset", ctypes.c_uint64), ("kind", ctypes.c_int32)]
 
 
 class _Table(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("version", ctypes.c_uint32), ("table_bytes", ctypes.c_uint32),
         *((name, _TEXT) for name in ("name", "title", "summary", "source", "signals_on", "limit", "period", "file")),
         ("flags", ctypes.c_uint32), ("line_offset", ctypes.c_uint32),
@@ -112,7 +112,10 @@ def address(
     """
     texts = {name: text.encode() for name, text in described(cls).items()}
     parameters = (_Parameter * max(len(chosen.parameters), 1))(
-        *(_Parameter(one.name.encode(), one.initial.encode(), one.doc.encode(), one.kind) for one in chosen.parameters)
+        *(
+            _Parameter(one.name.encode(), one.initial.encode(), one.doc.encode(), one.kind)
+            for one in chosen.parameters
+        )
     )
     kinds = {"f8": 1, "i8": 2, "?": 5}
     watched = [one for one in chosen.fields if not isinstance(one.initial, tuple)]
@@ -121,8 +124,8 @@ def address(
     )
     if ("update" in functions and functions["update"] is not None) != bool(texts["period"]):
         raise SojournError(
-            f'{file}: update and period belong together in {cls.__name__}; allowed: a method update and, for example, '
-            'period = "tupdate" for a parameter tupdate_ns; or neither'
+            f"{file}: update and period belong together in {cls.__name__}; allowed: a method update and, for "
+            'example, period = "tupdate" for a parameter tupdate_ns; or neither'
         )
     table = _Table(
         version=VERSION,

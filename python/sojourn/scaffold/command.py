@@ -37,7 +37,7 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--language",
         metavar="NAME",
-        help="write an algorithm of your own outside of the sources, in the present folder, complete and with its test: "
+        help="write an algorithm of your own outside of the sources, in the present folder, with its test: "
         "python, c or rust (with aqm only)",
     )
     parser.add_argument("--dry-run", action="store_true", help="print what would be written, and write nothing")

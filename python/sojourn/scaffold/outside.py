@@ -109,7 +109,11 @@ def draft(name: str, language: str, *, start: Path, title: str | None = None) ->
         "Cargo.toml": "the crate",
     }
     changes = tuple(
-        Change(f"{name}/{fill(file, values)}", said.get(file, "its test" if file.startswith("test_") else "how it is used"), is_new=True)
+        Change(
+            f"{name}/{fill(file, values)}",
+            said.get(file, "its test" if file.startswith("test_") else "how it is used"),
+            is_new=True,
+        )
         for file in files
     )
     left = (
@@ -117,7 +121,7 @@ def draft(name: str, language: str, *, start: Path, title: str | None = None) ->
         Left("Check it.", f"cd {name} && sojourn check aqm {values['file']}"),
         Left(
             "Compare it.",
-            f"cd {name} && sojourn compare dumbbell --plugin {values['file']} --aqm {name} --aqm fq:{name} --aqm pie --aqm codel",
+            f"cd {name} && sojourn compare dumbbell --plugin {values['file']} --aqm {name} --aqm fq:{name} --aqm pie",
         ),
         Left("Replace the example, which is the core of PIE, by equations of your own."),
     )

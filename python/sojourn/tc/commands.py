@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from sojourn.core import SojournError
-from sojourn.scheme import Scheme, SchemeLike
+from sojourn.scheme import Scheme, SchemeLike, as_scheme
 from sojourn.tc import red, values
 from sojourn.tc.kinds import KINDS, NEAREST, Kind, Switch, Value
 
@@ -52,7 +52,7 @@ def commands(scheme: SchemeLike, *, dev: str | None = None, rate: str | None = N
     >>> commands("codel target 10ms", dev="eth0")[-1]
     'tc qdisc replace dev eth0 root codel limit 1000 target 10ms interval 100ms noecn'
     """
-    scheme = scheme if isinstance(scheme, Scheme) else Scheme(scheme)
+    scheme = as_scheme(scheme)
     line = _place(scheme.text)
     named = line.pop("dev", None) if dev is None else dev
     if named is not None and not re.fullmatch(r"[A-Za-z0-9_.:@-]{1,15}", named):
