@@ -72,6 +72,12 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// Whether only runs on real packets have it, so the simulator never reports it.
+    #[must_use]
+    pub fn is_of_real_packets(&self) -> bool {
+        self.definition.starts_with("Real packets only: ")
+    }
+
     /// A shown value is one in data times this; `None` for units without such a factor.
     #[must_use]
     pub fn scale(&self) -> Option<f64> {
