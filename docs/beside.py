@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sojourn import crosscheck, stats
 from sojourn.characterize.networks import NEWRENO, Group, Setting, network
-from sojourn.crosscheck import advised, findings
+from sojourn.crosscheck import advised, findings, varying
 from sojourn.crosscheck.text import difference, number, verdict
 from sojourn.network import Network
 from sojourn.runner import compare
@@ -22,6 +22,8 @@ DOCS = Path(__file__).parent
 PUBLISHED = {"codel": 16.86, "dualpi2": 16.22}
 RATE_MBIT_S, RTT_MS, FROM_S, TO_S = 20.0, 160.0, 1.88, 120.0
 REPLICATIONS = 10
+# CoDel's peak is like that of tail drop if it is at least this share of it.
+PEAK_SHARE = 0.9
 
 
 def markdown(heads: list[str], rows: list[list[str]]) -> str:
@@ -109,7 +111,33 @@ def atlas() -> str:
                     ("confirmed" if is_confirmed else "**refuted**") if scheme == finding.schemes[0] else "",
                 ]
             )
+    rows += falling_rate()
     return markdown(["finding", "scheme", "what", "ours", "Linux (runs)", "on Linux"], rows)
+
+
+def falling_rate() -> list[list[str]]:
+    """The finding that the recordings of rate changes are about: tail drop and CoDel at 10 Mbit/s after 100."""
+    points = [point for point in varying.points() if point.name.endswith((", codel", ", pfifo"))]
+    found = {(row.point.scheme or "", row.metric.key): row for row in crosscheck.compared("linux", points).rows}
+    schemes = sorted({scheme for scheme, _ in found}, key=lambda scheme: not scheme.startswith("codel"))
+    codel, tail_drop = (found[scheme, "peak 10"].theirs.value for scheme in schemes)
+    text = "When the rate falls from 100 to 10 Mbit/s, CoDel's delay peaks like tail drop's, and it settles later."
+    rows = []
+    for scheme in schemes:
+        for key in ("peak 10", "settling 10"):
+            row = found[scheme, key]
+            is_first = not rows
+            rows.append(
+                [
+                    text if is_first else "",
+                    f"`{scheme.split()[0]}`",
+                    f"{row.metric.title} ({row.metric.unit})",
+                    number(row.ours, row.metric.digits),
+                    f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs} changes)",
+                    ("confirmed" if codel > PEAK_SHARE * tail_drop else "**refuted**") if is_first else "",
+                ]
+            )
+    return rows
 
 
 def write(file: Path, name: str, table: str) -> None:
