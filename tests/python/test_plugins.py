@@ -15,6 +15,7 @@ from sojourn import _native, core, plan, plugins
 from sojourn.plan.store import Store
 from sojourn.plan.worker import Batch
 from sojourn.plugins import compiled, loading, subset, table
+from sojourn.plugins.declared import snake
 from sojourn.scaffold import outside, write
 from sojourn.scheme import Scheme, unversioned
 
@@ -182,7 +183,7 @@ def test_check_finds_planted_faults_of_python(tmp_path, name):
     fields = "    marks = True\n    x: float = 0.0\n    probability: float = 0.0\n    cells: list = [0.0] * 8\n"
     file = written(tmp_path, f"def enqueue(self, packet, queue):\n    {body}\n", name, fields)
     plugins.load(file)
-    parts = json.loads(_native.plugin_check(name if name.islower() else plugins.algorithm.snake(name)))
+    parts = json.loads(_native.plugin_check(name if name.islower() else snake(name)))
     found = next(part["violation"] for part in parts if part["violation"])
     assert what in found
     assert line is None or f"({file}, line {line})" in found

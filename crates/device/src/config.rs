@@ -3,6 +3,7 @@
 mod check;
 mod choices;
 mod keys;
+mod libraries;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -45,7 +46,7 @@ fn read_config(text: &str, source: &Path, files: bool) -> Result<Config, Error> 
     };
     let root = tree::parse(text)
         .map_err(|e| Error::new(sojourn_document::Path::default(), e.why).at(place(Origin::Text(e.at))))?;
-    crate::plugins::load(&root).map_err(|e| {
+    libraries::load(&root).map_err(|e| {
         let origin = root.find(e.key());
         e.at(place(origin))
     })?;

@@ -22,6 +22,7 @@ use crate::schedule::{AskLastSlot, Design, Plan, Schedule};
 use crate::service::Service;
 use crate::status::QueueCounts;
 use crate::store::{self, Health, SlotSink, Store, StoreError};
+use crate::turns;
 use rustix::thread::{sched_setaffinity, CpuSet};
 use serde::Serialize;
 use sojourn_units::{Probability, Span};
@@ -198,7 +199,7 @@ fn start_packets(
     let (ended, end) = tokio::sync::oneshot::channel();
     let (board, core) = (Arc::clone(board), config.dpdk.cores.first().copied());
     let turn = move || {
-        plugins::on_packet_thread();
+        turns::on_packet_thread();
         core.map_or(Ok(()), stay_on)?;
         turn(&mut engine, clock, &run_config, &orders, &board, ended)
     };

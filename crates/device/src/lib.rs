@@ -32,3 +32,4 @@ pub mod schedule;
 pub mod service;
 pub mod status;
 pub mod store;
+mod turns;

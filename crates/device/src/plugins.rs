@@ -5,17 +5,14 @@
 //! takes more than 10 ms of processor time, which no built-in scheme does. The service manager starts the process again, which
 //! finds in its record that a plug-in was at work, notes the failure, and runs `fallback` in its place from then on.
 
-use crate::config::{Config, PluginsTable};
+use crate::config::Config;
 use crate::run::Board;
 use crate::status::Status;
+use crate::turns;
 use serde::{Deserialize, Serialize};
-use sojourn_document::tree::Node;
-use sojourn_document::{read, Error, Path as Key, Scheme};
-use std::hash::{DefaultHasher, Hasher};
+use sojourn_document::Scheme;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -25,66 +22,10 @@ pub const LONGEST_TURN: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(2);
 /// Looks between two notes of what waits.
 const NOTES: u32 = 25;
-/// Longest library and longest record.
-const LONGEST: u64 = 64 << 20;
+/// Longest record.
 const LONGEST_RECORD: u64 = 1 << 20;
 /// Failures that are kept.
 const KEPT: usize = 100;
-
-/// The part of the configuration that is read before schemes are, which may name plug-ins.
-#[derive(Deserialize)]
-struct Before {
-    #[serde(default)]
-    plugins: Option<PluginsTable>,
-}
-
-/// Loads the libraries that a configuration names.
-///
-/// # Errors
-/// The table is wrong, or a library may not or cannot be loaded.
-pub fn load(root: &Node) -> Result<(), Error> {
-    // What else is wrong is said when the whole is read.
-    let Ok(Before { plugins: Some(table) }) = read::<Before>(root) else { return Ok(()) };
-    let at = Key::from("plugins");
-    owned(&table.folder, true).map_err(|why| Error::new(at.then("folder"), why))?;
-    for name in &table.libraries {
-        let wrong = |why: String| Error::new(at.then("libraries"), why);
-        if name.contains('/') || name.starts_with('.') {
-            return Err(wrong(format!("{name:?} is not the name of a file in plugins.folder")));
-        }
-        let file = table.folder.join(name);
-        owned(&file, false).map_err(wrong)?;
-        let version = version(&file).map_err(|e| wrong(format!("{}: {e}", file.display())))?;
-        sojourn_plugin::add_library(&file, &version).map_err(wrong)?;
-    }
-    Ok(())
-}
-
-/// Refuses what others than root may have put there.
-fn owned(path: &Path, is_folder: bool) -> Result<(), String> {
-    let place = path.display();
-    let found = std::fs::symlink_metadata(path).map_err(|e| format!("{place}: {e}"))?;
-    if !path.is_absolute() || found.is_dir() != is_folder || (!is_folder && !found.is_file()) {
-        let kind = if is_folder { "the absolute path of a folder" } else { "a file" };
-        return Err(format!("{place} is not {kind}, and links are not followed"));
-    }
-    if found.uid() != 0 || found.mode() & 0o022 != 0 {
-        let (user, mode) = (found.uid(), found.mode() & 0o7777);
-        return Err(format!(
-            "{place} belongs to user {user} with mode {mode:04o}; allowed: owned by root and writable by root alone"
-        ));
-    }
-    Ok(())
-}
-
-/// A name of this library, so that another one of the same name is another scheme.
-fn version(file: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)?.take(LONGEST).read_to_end(&mut bytes)?;
-    let mut hasher = DefaultHasher::new();
-    hasher.write(&bytes);
-    Ok(format!("{:012x}", hasher.finish() >> 16))
-}
 
 /// A plug-in at work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -182,39 +123,6 @@ pub fn contain(config: &mut Config) {
     }
 }
 
-/// Turns of the packet thread, and the clock of its processor time; -1 before it has one.
-static TURNS: AtomicU64 = AtomicU64::new(0);
-static CLOCK: AtomicI32 = AtomicI32::new(-1);
-
-/// The packet thread takes its next turn.
-#[inline]
-pub fn turned() {
-    // One thread writes.
-    TURNS.store(TURNS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-}
-
-/// The calling thread is the packet thread.
-#[allow(unsafe_code)]
-pub fn on_packet_thread() {
-    let mut clock = -1;
-    // SAFETY: the calling thread, which runs, and a place for the answer.
-    let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-    if failed == 0 {
-        CLOCK.store(clock, Ordering::Release);
-    }
-}
-
-/// Processor time of the packet thread.
-#[allow(unsafe_code)]
-fn spent() -> Option<Duration> {
-    let clock = CLOCK.load(Ordering::Acquire);
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer; a clock that is none, or that of a thread which has ended, is refused.
-    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let whole = u64::try_from(time.tv_sec).ok()?;
-    (failed == 0 && clock != -1).then(|| Duration::new(whole, u32::try_from(time.tv_nsec).unwrap_or(0)))
-}
-
 /// Watches the packet thread until it is dropped.
 pub struct Watch {
     stop: std::sync::mpsc::Sender<()>,
@@ -290,7 +198,7 @@ impl Watcher {
 
     /// Ends the process when a turn with a plug-in has taken too long.
     fn look(&mut self) {
-        let (turn, Some(spent)) = (TURNS.load(Ordering::Relaxed), spent()) else { return };
+        let (turn, Some(spent)) = (turns::count(), turns::spent()) else { return };
         if turn != self.turn {
             (self.turn, self.since) = (turn, spent);
         } else if self.record.working.is_some() && spent.saturating_sub(self.since) > LONGEST_TURN {
@@ -312,28 +220,6 @@ fn now() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn only_what_root_alone_can_write_to_is_loaded() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("libx.so");
-        std::fs::write(&file, "").unwrap();
-        let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-        let is_root = std::fs::metadata(&file).unwrap().uid() == 0;
-        mode(&file, 0o644);
-        assert_eq!(owned(&file, false).is_ok(), is_root);
-        for wrong in [0o664, 0o646] {
-            mode(&file, wrong);
-            assert!(owned(&file, false).unwrap_err().contains("allowed: owned by root"), "{wrong:o}");
-        }
-        mode(folder.path(), 0o777);
-        assert!(owned(folder.path(), true).unwrap_err().contains("0777"));
-        assert!(owned(&file, true).unwrap_err().contains("is not the absolute path of a folder"));
-        let link = folder.path().join("link.so");
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(owned(&link, false).unwrap_err().contains("links are not followed"));
-    }
 
     #[test]
     fn a_record_keeps_the_last_failures() {

@@ -55,7 +55,7 @@ pub fn run(
 ) -> Result<(), PortError> {
     let mut publisher = Publisher::default();
     let outcome = loop {
-        crate::plugins::turned();
+        crate::turns::turned();
         let now = clock.now();
         if obey(engine, now, commands) {
             break Ok(());

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Configure, Decide, Table, Update};
-use crate::params::{Held, Params};
+use crate::values::Held;
 use sojourn_aqm::{About, DropsAt, Limit, Value};
 use std::ffi::{c_char, CStr};
 
@@ -194,12 +194,6 @@ impl Definition {
             dequeue: table.dequeue,
             update: table.update,
         })
-    }
-
-    /// The parameters with their defaults.
-    pub(crate) fn defaults(&'static self) -> Params {
-        let values = self.parameters.iter().map(|one| one.initial.clone()).collect();
-        Params { definition: Some(self), limit: self.limit, values }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod guest;
 mod host;
 mod library;
 mod params;
+mod values;
 
 pub use aqm::Plugged;
 pub use definition::Definition;

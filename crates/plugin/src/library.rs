@@ -3,6 +3,7 @@
 
 use crate::abi::Table;
 use crate::definition::Definition;
+use crate::params::Params;
 use crate::Plugged;
 use sojourn_aqm::registry;
 use std::ffi::{CStr, CString};
@@ -48,7 +49,7 @@ pub unsafe fn add_table(table: *const Table, version: &str) -> Result<&'static s
     let definition = unsafe { Definition::read(table) }?;
     // Schemes of it may exist until the process ends.
     let definition: &'static Definition = Box::leak(Box::new(definition));
-    registry::add::<Plugged>(definition.name, version, definition.about, definition.defaults())?;
+    registry::add::<Plugged>(definition.name, version, definition.about, Params::of(definition))?;
     Ok(definition.name)
 }
 

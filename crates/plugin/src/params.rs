@@ -2,77 +2,9 @@
 
 use crate::abi;
 use crate::definition::Definition;
+use crate::values::Held;
 use sojourn_aqm::{Limit, Param, Parameters, Value};
-use sojourn_units::{BitRate, Bytes, Packets, Probability, Span};
-
-/// Declares the kinds of parameters once: number in the header, type, and how a value is handed over.
-macro_rules! kinds {
-    ($( $number:literal $kind:ident($type:ty) $member:ident: $give:expr ),+ $(,)?) => {
-        /// A value of one of the header's kinds.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Held { $( #[allow(missing_docs)] $kind($type) ),+ }
-
-        impl Held {
-            /// The default of a kind from its text.
-            pub fn read(number: i32, text: &str) -> Result<Self, String> {
-                match number {
-                    $( $number => <$type as Value>::read(text).map(Self::$kind), )+
-                    _ => Err(format!("{number} is no kind of parameter; allowed: 1 to 8")),
-                }
-            }
-
-            fn set(&mut self, text: &str) -> Result<(), String> {
-                match self {
-                    $( Self::$kind(value) => *value = <$type as Value>::read(text)?, )+
-                }
-                Ok(())
-            }
-
-            pub fn print(&self) -> String {
-                match self { $( Self::$kind(value) => value.print(), )+ }
-            }
-
-            fn param(&self, name: &'static str, doc: &'static str) -> Param {
-                match self {
-                    $( Self::$kind(value) => Param {
-                        name,
-                        kind: <$type as Value>::KIND,
-                        flag: <$type as Value>::FLAG,
-                        value: value.print(),
-                        doc,
-                        allowed: <$type as Value>::allowed(),
-                        words: Vec::new(),
-                    }, )+
-                }
-            }
-
-            fn give(&self) -> abi::Value {
-                match self {
-                    $( Self::$kind(value) => {
-                        let give: fn(&$type) -> _ = $give;
-                        abi::Value { $member: give(value) }
-                    } )+
-                }
-            }
-        }
-    };
-}
-
-/// A whole number as the header has it.
-fn whole(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-kinds! {
-    1 Time(Span) whole: |v| whole(v.nanos()),
-    2 Bytes(Bytes) whole: |v| whole(v.get()),
-    3 Packets(Packets) whole: |v| whole(v.get()),
-    4 Rate(BitRate) whole: |v| whole(v.bit_s()),
-    5 Probability(Probability) real: |v| v.get(),
-    6 Number(f64) real: |v| *v,
-    7 Count(u32) whole: |v| i64::from(*v),
-    8 Flag(bool) whole: |v| i64::from(*v),
-}
+use sojourn_units::Span;
 
 /// The values of an algorithm's parameters, and `limit`, which the host keeps.
 #[derive(Clone, Debug)]
@@ -97,6 +29,12 @@ impl PartialEq for Params {
 }
 
 impl Params {
+    /// The parameters of an algorithm with their defaults.
+    pub(crate) fn of(definition: &'static Definition) -> Self {
+        let values = definition.parameters.iter().map(|one| one.initial.clone()).collect();
+        Self { definition: Some(definition), limit: definition.limit, values }
+    }
+
     /// As the functions of the table get them.
     pub(crate) fn given(&self) -> Vec<abi::Value> {
         self.values.iter().map(Held::give).collect()

@@ -25,7 +25,7 @@ from typing import Any, Final
 from sojourn import _native, core
 from sojourn.core import SojournError
 from sojourn.plugins import compiled, subset, table
-from sojourn.plugins.algorithm import Algorithm, described
+from sojourn.plugins.declared import Declaration, described
 
 __all__ = ["Shipped", "add_class", "add_shipped", "load", "shipped_in"]
 
@@ -72,7 +72,7 @@ def _added(name: str, version: str, kind: str, content: str) -> str:
     return full
 
 
-def add_class(cls: type[Algorithm], *, debug: bool = False) -> str:
+def add_class(cls: type[Declaration], *, debug: bool = False) -> str:
     """Add an algorithm's class and return its name with its version.
 
     Raises
@@ -96,7 +96,7 @@ def add_class(cls: type[Algorithm], *, debug: bool = False) -> str:
 
 
 def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
-    """Add the algorithms of a file: a Python file with subclasses of :class:`Algorithm`, or a shared library.
+    """Add the algorithms of a file: a Python file with subclasses of :class:`sojourn.Algorithm`, or a shared library.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _remove() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _classes(file: Path) -> list[type[Algorithm]]:
+def _classes(file: Path) -> list[type[Declaration]]:
     name = f"sojourn_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -170,7 +170,9 @@ def _classes(file: Path) -> list[type[Algorithm]]:
         raise SojournError(f"{file}, line {error.lineno}: {error.msg}") from None
     except Exception as error:
         raise SojournError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
-    found: list[Any] = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Algorithm)]
+    found: list[Any] = [
+        one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Declaration)
+    ]
     return [one for one in found if one.__module__ == name]
 
 

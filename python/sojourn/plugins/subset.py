@@ -19,7 +19,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from sojourn.core import SojournError
-from sojourn.plugins.algorithm import Algorithm, members
+from sojourn.plugins.declared import Declaration, members, own
 
 __all__ = ["LINE", "STEPS", "Program", "prepare"]
 
@@ -127,7 +127,7 @@ class _Reader:
         raise SojournError(f"{self.file}, line {getattr(node, 'lineno', '?')}: {what}; allowed: {_ALLOWED}")
 
 
-def prepare(cls: type[Algorithm], *, debug: bool) -> Program:
+def prepare(cls: type[Declaration], *, debug: bool) -> Program:
     """Return the functions of an algorithm's class, checked and ready to be compiled.
 
     Raises
@@ -136,7 +136,7 @@ def prepare(cls: type[Algorithm], *, debug: bool) -> Program:
         A construct that the subset does not have; the message names it, with file and line.
     """
     file = inspect.getsourcefile(cls) or "the class"
-    classes = list(reversed(cls.__mro__[: cls.__mro__.index(Algorithm)]))
+    classes = own(cls)
     bodies = [_parsed(one) for one in classes]
     methods: dict[str, ast.FunctionDef] = {}
     for body in bodies:

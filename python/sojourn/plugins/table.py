@@ -11,7 +11,7 @@ import numpy as np
 
 from sojourn import _native
 from sojourn.core import SojournError
-from sojourn.plugins.algorithm import Algorithm, Declared, Field, described, members
+from sojourn.plugins.declared import Declaration, Declared, Field, described, members
 from sojourn.plugins.subset import LINE, STEPS
 
 __all__ = ["PACKET", "QUEUE", "VERSION", "Layout", "address", "host", "layout"]
@@ -72,7 +72,7 @@ class Layout:
     state: np.dtype[Any]
 
 
-def layout(cls: type[Algorithm]) -> Layout:
+def layout(cls: type[Declaration]) -> Layout:
     """Return the layout of an algorithm's state."""
     parameters, fields = members(cls)
     columns: list[Any] = [(one.field, one.type) for one in parameters]
@@ -93,7 +93,7 @@ _KEPT: Final[list[Any]] = []
 
 
 def address(
-    cls: type[Algorithm], chosen: Layout, file: str, functions: dict[str, int | None], keep: Sequence[object]
+    cls: type[Declaration], chosen: Layout, file: str, functions: dict[str, int | None], keep: Sequence[object]
 ) -> int:
     """Return where the table of an algorithm is.
 
