@@ -85,7 +85,7 @@ def _group(name: str, metric: str, scale: float = 1.0) -> Value:
 
 FINDINGS: Final = (
     Finding(
-        "fq_pie", "Under medium congestion, FQ-PIE has several times the queueing delay of PIE.", "8.2.2",
+        "fq_pie", "Under medium congestion, FQ-PIE has a longer queueing delay than PIE.", "8.2.2",
         {"nodes.bulk.count": 27}, ("fq_pie", "pie"), (("reno", 27, ""),),
         "smoothed RTT above the base RTT", "ms", 1, linux.rtt_delay(_SETTING.rtt_ms),
         warm_up_s=10, measured_s=30,
