@@ -55,7 +55,7 @@ demo: native
 test: test-rust test-python
 
 test-rust: system-test
-	$(CARGO) test --quiet $(CHECKED) --workspace --exclude 'sojourn-bench-*'
+	$(CARGO) test --quiet --no-fail-fast $(CHECKED) --workspace --exclude 'sojourn-bench-*'
 	$(CARGO) test --quiet $(CHECKED) $(DEVICE) --features sojourn-device/dpdk --test dpdk --test dpdk_cores
 	install -D $(CHECKED_DIR)/sojournd $(SOJOURND_DPDK)
 

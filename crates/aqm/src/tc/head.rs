@@ -19,7 +19,11 @@ pub(super) struct Head<'a> {
 }
 
 pub(super) fn read(text: &str) -> Head<'_> {
-    let words = words_of(text);
+    // What tc prints has blanks in parentheses between two values, and no formulas.
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    if words.contains(&"formula") {
+        words = words_of(text);
+    }
     let Some(rest) = after_qdisc(&words) else {
         let (kind, words) = words.split_first().map_or(("", &words[..]), |(kind, rest)| (*kind, rest));
         return Head { kind: resolve(kind, words), from_tc: false, shown: false, words: words.to_vec() };
