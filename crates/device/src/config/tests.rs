@@ -81,7 +81,7 @@ fn the_canonical_form_reads_back_to_the_same() {
 fn what_is_wrong_is_said_with_file_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
-        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here (did you mean \"frames\"?); allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, run"),
+        ("[frames]", "[frame]", "dir/d.toml:14:2: key `frame`: is not a key here (did you mean \"frames\"?); allowed: ports, a_to_b, b_to_a, dpdk, frames, windows, schedule, control, plugins, run"),
         ("count = 8192", "cont = 1", "dir/d.toml:15:1: key `frames.cont`: is not a key here (did you mean \"count\"?); allowed: count, size"),
         ("count = 8192", "count = 8", "dir/d.toml:15:9: key `frames.count`: is 8; allowed: 256 to 4194304"),
         ("count = 8192", "size = \"3000 B\"", "dir/d.toml:15:8: key `frames.size`: is 3000 B; allowed: \"2048 B\" or \"4096 B\""),
