@@ -70,6 +70,7 @@ PYTHON: Final = {
     "sojourn.trace": "Rates over time",
     "sojourn.units": "Units",
     "sojourn.scheme": "Schemes",
+    "sojourn.plugins": "Algorithms of one's own",
     "sojourn.runner": "Running and comparing",
     "sojourn.traces": "Packet traces and decision logs",
     "sojourn.results": "Results",
