@@ -1,4 +1,4 @@
-"""Algorithms of users, in a process of its own: a registry that grew does not shrink, and other tests walk over it."""
+"""Algorithms of users, in a process of its own: a registry does not shrink, and other tests walk over it."""
 
 import subprocess
 import sys

@@ -72,15 +72,15 @@ Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flo
 controls, with and without ECN. Some have different base RTTs or a change of the rate. Their
 group is *development* in the first table.
 
-Two differences are known and left as they are. **Hosts take a time that varies.** In the drawn points an instruction
-of the machine takes 1 ns, in the others 2 ns. A handshake then takes 21 us beside the path in the drawn points, and so
-on our side (42 us in the others). Packet captures show that a sender answers an acknowledgement after 15 or 29 us,
-and a receiver a segment after 17 or 35 us (medians), with rare pauses of 1 to 2 ms at 50 Mbit/s. On our side the
-time is constant. At p037 BBR takes up to 2.6 % more than the link's rate for its bandwidth, and on our side 0.2 %.
-An ordered jitter of 15 or 30 us on our side does not bring this point closer. **Samples disturb.** In the first run
-of drawn points with one or two flows, `ss` reads the sockets up to ten times a second, and the hosts are late then.
-At p142 BBR takes up to 4 % more than the link's rate for its bandwidth in that run, and the queueing delay is 4.0 ms.
-In the second run, without samples, it is 3.1 ms, and on our side 2.7 ms.
+Two differences are known and left as they are. **Hosts take a time that varies.** In the drawn points an
+instruction of the machine takes 1 ns, in the others 2 ns. A handshake then takes 21 us beside the path in the drawn
+points, and so on our side (42 us in the others). Packet captures show that a sender answers an acknowledgement
+after 15 or 29 us, and a receiver a segment after 17 or 35 us (medians), with rare pauses of 1 to 2 ms at 50 Mbit/s.
+On our side the time is constant. At p037 BBR takes up to 2.6 % more than the link's rate for its bandwidth, and on
+our side 0.2 %. An ordered jitter of 15 or 30 us on our side does not bring this point closer. **Samples disturb.**
+In the first run of drawn points with one or two flows, `ss` reads the sockets up to ten times a second, and the
+hosts are late then. At p142 BBR takes up to 4 % more than the link's rate for its bandwidth in that run, and the
+queueing delay is 4.0 ms. In the second run, without samples, it is 3.1 ms, and on our side 2.7 ms.
 """,
     "ns3": """\
 The version is ns-3 3.37 (Debian's libns3-dev). There are three groups of points:
