@@ -25,6 +25,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from typing import Any, NoReturn
 
 CLONE_NEWNS = 0x00020000
@@ -368,18 +369,35 @@ def main(fd: int) -> int:
             _, status = os.waitpid(first, 0)
         except InterruptedError:
             continue
+        # The files of a user that dies are closed before its children have another parent.
+        until = time.monotonic() + 5.0
+        while _left(plan["leftovers"]) and os.getppid() == plan["user"] and time.monotonic() < until:
+            time.sleep(0.01)
         if plan["leftovers"] and os.getppid() != plan["user"]:
             _remove(plan["leftovers"])
         return os.waitstatus_to_exitcode(status) & 0xFF
 
 
+def _left(leftovers: dict[str, Any]) -> list[str]:
+    """Return what the user is writing, or an empty folder that it made."""
+    try:
+        names = os.listdir(leftovers["parent"]) if leftovers else []  # noqa: PTH208
+    except OSError:
+        return []
+    if leftovers and leftovers["made"] and not names:
+        return [leftovers["parent"]]
+    return [
+        os.path.join(leftovers["parent"], name)  # noqa: PTH118
+        for name in names
+        if name.startswith(leftovers["prefix"]) and name.endswith(leftovers["suffix"])
+    ]
+
+
 def _remove(leftovers: dict[str, Any]) -> None:
     """Remove results that the user was writing when it was killed."""
-    parent = leftovers["parent"]
     with contextlib.suppress(OSError):
-        for name in os.listdir(parent):  # noqa: PTH208
-            if name.startswith(leftovers["prefix"]) and name.endswith(leftovers["suffix"]):
-                shutil.rmtree(os.path.join(parent, name), ignore_errors=True)  # noqa: PTH118
+        for folder in _left(leftovers):
+            shutil.rmtree(folder, ignore_errors=True)
         for folder in leftovers["made"]:
             # Only an empty one.
             os.rmdir(folder)  # noqa: PTH106
