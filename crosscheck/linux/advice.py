@@ -11,7 +11,6 @@ nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import json
 import random
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rows import write_table
 from run import KERNEL, added, boot, image, lateness, reports
 
 from sojourn.advise import answer
@@ -102,13 +102,8 @@ def row(household: Household, files: dict[str, bytes]) -> dict[str, Any]:
 
 def table(results: Path, file: Path) -> None:
     """Writes the results as CSV."""
-    rows = [json.loads(line) for line in results.read_text().splitlines()]
     names = [one.name for one in HOUSEHOLDS]
-    rows.sort(key=lambda row: (names.index(row["household"]), row["setting"], row["run"]))
-    with file.open("w", newline="") as text:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(results, file, lambda row: (names.index(row["household"]), row["setting"], row["run"]))
 
 
 def main() -> int:

@@ -10,7 +10,6 @@ CSV and records nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import json
 import random
@@ -20,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rows import write_table
 from run import KERNEL, added, boot, image, lateness, reports
 
 from sojourn.crosscheck.findings import (
@@ -93,13 +93,8 @@ def value(finding: Finding, files: dict[str, bytes]) -> float:
 
 def table(results: Path, file: Path) -> None:
     """Writes the results as CSV."""
-    rows = [json.loads(line) for line in results.read_text().splitlines()]
     names = [one.name for one in FINDINGS]
-    rows.sort(key=lambda row: (names.index(row["finding"]), row["scheme"], row["run"]))
-    with file.open("w", newline="") as text:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(results, file, lambda row: (names.index(row["finding"]), row["scheme"], row["run"]))
 
 
 def main() -> int:

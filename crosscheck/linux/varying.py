@@ -12,7 +12,6 @@ nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import json
 import math
@@ -24,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rows import write_table
 from run import KERNEL, added, boot, image
 
 FLOWS, RTT_MS = 10, 50
@@ -105,12 +105,7 @@ def phases(scheme: str, files: dict[str, bytes]) -> list[dict[str, Any]]:
 
 def table(results: Path, file: Path) -> None:
     """Writes the results as CSV."""
-    rows = [json.loads(line) for line in results.read_text().splitlines()]
-    rows.sort(key=lambda row: (list(SCHEMES).index(row["scheme"]), row["run"], row["phase"]))
-    with file.open("w", newline="") as text:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(results, file, lambda row: (list(SCHEMES).index(row["scheme"]), row["run"], row["phase"]))
 
 
 def main() -> int:
