@@ -257,13 +257,34 @@ def test_a_rate_above_what_the_machine_forwards_is_refused(monkeypatch: pytest.M
         flows.check_machine([canonical(SCENARIO.replace('"20 Mbit/s"', '"400 Mbit/s"'))])
 
 
+@pytest.mark.usefixtures("namespaces")
+def test_flows_with_ecn_are_marked_where_others_are_dropped() -> None:
+    ecn = SCENARIO.replace("count = 2\n", 'count = 2\ntransport = { kind = "tcp", ecn = true }\n')
+    for name, text in (("with", ecn), ("without", SCENARIO)):
+        results = compare.compare(sj.Network.from_dict(document(text)), ["codel ecn target 1ms"], replicates=1)
+        [run] = results.runs.to_dict("records")
+        # Two bulk flows fill the link, so CoDel signals, and it drops only what cannot be marked.
+        assert (run["mark_ratio"] > 0) == (name == "with")
+        assert (run["loss_ratio"] > 0) == (name == "without")
+
+
 REFUSED = [
     (
         "count = 2\n",
         'count = 2\ntransport = { kind = "tcp", congestion_control = "compound" }\n',
         "uses compound, which this kernel does not have; allowed: ",
     ),
-    ("count = 2\n", 'count = 2\ntransport = { kind = "tcp", ecn = true }\n', "asks for ECN; allowed: ecn = false"),
+    (
+        "count = 2\n",
+        'count = 2\ntransport = { kind = "tcp", ecn = true, ect = 1 }\n',
+        "uses ECN with ect 1; allowed: 0, as this kernel's TCP",
+    ),
+    (
+        '[[flows]]\nname = "voice"',
+        '[[flows]]\nname = "other"\nfrom = "net"\nto = "home"\ntransport = { kind = "tcp", ecn = true }\n'
+        '[[flows]]\nname = "voice"',
+        "flow 'other' asks for ECN and flow 'bulk' does not; allowed: the same for all",
+    ),
     (
         "count = 2\n",
         'count = 2\ntraffic = { kind = "bulk", after = "1 s" }\n',

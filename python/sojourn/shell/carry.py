@@ -20,7 +20,7 @@ import numpy as np
 from sojourn import _native, stats
 from sojourn.core import Document, SojournError
 from sojourn.shell.emulation import Emulation
-from sojourn.shell.flows import flows
+from sojourn.shell.flows import asks_for_ecn, flows
 from sojourn.shell.outcome import LATE_DELAY, LATE_LEAST_S, Outcome, measured
 from sojourn.units import to_ns
 
@@ -63,7 +63,10 @@ def carry(
     warm_up_s = to_ns("warm_up", scenario["warm_up"]) / 1e9
     said: dict[str, Any] = {}
     # The device's own draws differ between replications.
-    with ExitStack() as stack, Emulation(scenario, seed=(seed + replication) % 2**63) as lab:
+    with (
+        ExitStack() as stack,
+        Emulation(scenario, seed=(seed + replication) % 2**63, ecn=asks_for_ecn(scenario)) as lab,
+    ):
         programs, users = [], []
         files: dict[str, IO[bytes]] = {}
         for host, peer in (("client", "server"), ("server", "client")):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
     from sojourn.stats import Floats
 
-BOTH: Final = ("goodput_bit_s", "sojourn_ms_mean", "queue_packets_mean", "loss_ratio", "jain_index")
+BOTH: Final = ("goodput_bit_s", "sojourn_ms_mean", "queue_packets_mean", "loss_ratio", "mark_ratio", "jain_index")
 """The metrics of whole runs that are compared between simulation and real packets."""
 
 OF_GROUPS: Final = ("flow_completion_s_mean", "one_way_delay_ms_mean", "one_way_delay_ms_p99")

@@ -41,6 +41,8 @@ class Emulation:
     leftovers
         What :func:`sojourn.folder.leftovers` says of a folder that is written before the block ends; it is removed if
         this process is killed.
+    ecn
+        Whether TCP of both hosts asks for ECN; by default it takes it when asked.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class Emulation:
         pcapng: str | Path | None = None,
         attached: bool = False,
         leftovers: Mapping[str, Any] | None = None,
+        ecn: bool = False,
     ) -> None:
         self.scenario = _scenario(link)
         self.seed = int.from_bytes(os.urandom(4), "big") if seed is None else seed
@@ -63,7 +66,7 @@ class Emulation:
         text = configuration(self.scenario, seed=self.seed, pcapng=folder)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self._world = World(text, attached=attached, leftovers=leftovers)
+        self._world = World(text, attached=attached, leftovers=leftovers, ecn=ecn)
         self._first: int | None = None
         self._began_s = 0.0
 
@@ -246,6 +249,7 @@ def emulate(
     *,
     seed: int | None = None,
     pcapng: str | Path | None = None,
+    ecn: bool = False,
     **keys: Any,
 ) -> Emulation:
     """Emulate a link between two hosts, for real programs on the kernel's own network stack.
@@ -258,6 +262,8 @@ def emulate(
         Of the random losses, delays and drops; drawn by default.
     pcapng
         A folder for the packets that pass both ends of the link.
+    ecn
+        Whether TCP of both hosts asks for ECN; by default it takes it when asked.
     **keys
         Parameters of :class:`Link`, in place of `link`.
 
@@ -287,7 +293,7 @@ def emulate(
             known = ", ".join(Link.__dataclass_fields__)
             wrong = next((key for key in keys if key not in Link.__dataclass_fields__), "")
             raise SojournError(f"emulate: {wrong} is unknown; allowed: {known}") from None
-    return Emulation(link, seed=seed, pcapng=pcapng)
+    return Emulation(link, seed=seed, pcapng=pcapng, ecn=ecn)
 
 
 def _scenario(link: Link | Network | Document | str | Path) -> Document:

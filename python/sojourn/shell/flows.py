@@ -27,6 +27,9 @@ _HEADER: Final = 12
 
 _LONGEST: Final = 1472
 
+_ECN: Final = {"ecn_feedback": "auto", "ecn_accept": True, "ect": 0}
+"""What ``tcp_ecn`` 1 does."""
+
 
 def flows(scenario: Document, *, seed: int, replication: int = 0) -> list[dict[str, Any]]:
     """Return the single flows of a scenario, as the program that carries them reads them.
@@ -85,7 +88,9 @@ def _possible(table: Mapping[str, Any], ends: Mapping[str, str]) -> Mapping[str,
     if transport["kind"] == "tcp":
         known = sorted(congestion_controls())
         if transport["ecn"]:
-            raise refuse("asks for ECN", "ecn = false")
+            for key, value in _ECN.items():
+                if transport[key] != value:
+                    raise refuse(f"uses ECN with {key} {transport[key]!r}", f"{value!r}, as this kernel's TCP")
         if transport["congestion_control"] not in known:
             raise refuse(f"uses {transport['congestion_control']}, which this kernel does not have", ", ".join(known))
     elif transport.get("echo"):
@@ -102,6 +107,32 @@ def _possible(table: Mapping[str, Any], ends: Mapping[str, str]) -> Mapping[str,
                 f"has a {key} of {size}", f"{_HEADER} B to {_LONGEST} B: a number and a time stamp, and one packet"
             )
     return table
+
+
+def asks_for_ecn(scenario: Document) -> bool:
+    """Return whether TCP of this scenario asks for ECN, which the kernel has for a host, not for a flow.
+
+    Parameters
+    ----------
+    scenario
+        In canonical form.
+
+    Raises
+    ------
+    SojournError
+        Some flows do and others do not.
+    """
+    asking = {
+        bool(table["transport"]["ecn"]): table["name"]
+        for table in scenario["flows"]
+        if table["transport"]["kind"] == "tcp"
+    }
+    if len(asking) > 1:
+        raise SojournError(
+            f"scenario {scenario['name']!r} cannot run for real: flow {asking[True]!r} asks for ECN and flow "
+            f"{asking[False]!r} does not; allowed: the same for all, because the kernel has one setting for a host"
+        )
+    return True in asking
 
 
 def congestion_controls() -> Sequence[str]:
@@ -139,6 +170,7 @@ def check(scenario: Document, *, seed: int) -> None:
             f"allowed: {LEAST_MEASURED_S:g} s and more"
         )
     flows(scenario, seed=seed)
+    asks_for_ecn(scenario)
 
 
 def check_machine(scenarios: Sequence[Document]) -> None:
@@ -167,4 +199,4 @@ def check_machine(scenarios: Sequence[Document]) -> None:
         )
 
 
-__all__ = ["check", "check_machine", "congestion_controls", "flows"]
+__all__ = ["asks_for_ecn", "check", "check_machine", "congestion_controls", "flows"]

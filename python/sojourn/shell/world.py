@@ -58,6 +58,9 @@ class World:
         Whether the far side is the network in which this process runs, in place of a host of its own.
     leftovers
         What a kill of this process would leave of results, as :func:`sojourn.folder.leftovers` says it.
+    ecn
+        Whether TCP of both hosts asks for ECN (``tcp_ecn`` 1); by default it takes it when asked (``tcp_ecn`` 2). A
+        machine's own network stays as it is.
 
     Raises
     ------
@@ -66,9 +69,15 @@ class World:
     """
 
     def __init__(
-        self, configuration: str, *, attached: bool = False, leftovers: Mapping[str, Any] | None = None
+        self,
+        configuration: str,
+        *,
+        attached: bool = False,
+        leftovers: Mapping[str, Any] | None = None,
+        ecn: bool = False,
     ) -> None:
         self._leftovers = leftovers
+        self._ecn = ecn
         self._configuration = configuration
         self.level = own_level()
         self.attached = attached or self.level > 0
@@ -131,6 +140,8 @@ class World:
         if not outside:
             files["/etc/resolv.conf"] = "# Only the names in /etc/hosts are known here.\n"
         inner = f"inner{os.getpid()}" if outside else "eth0"
+        # A namespace takes the machine's own setting over.
+        tcp = {"net/ipv4/tcp_ecn": "1" if self._ecn else "2"}
         return {
             "attached": outside,
             "machine": outside and level == 0,
@@ -154,7 +165,7 @@ class World:
                     # What is in shells within the client.
                     "routes": [] if outside else [f"{_NETWORK}.0.0/16 via {client}"],
                     # Of a shell around this one. The machine's own network stays as it is.
-                    "sysctls": {"net/ipv4/ip_forward": "1"} if level > 0 else {},
+                    "sysctls": ({"net/ipv4/ip_forward": "1"} if level > 0 else {}) | ({} if outside else tcp),
                 },
                 {
                     "host": "client",
@@ -168,7 +179,7 @@ class World:
                     "peer6": server6,
                     "peer_mac": macs["server"],
                     "routes": [f"default via {server}"] if outside else [],
-                    "sysctls": {},
+                    "sysctls": tcp,
                 },
             ],
         }
