@@ -35,6 +35,7 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,9 @@ def boot(
     memory_mib: int = 768,
     most_cpu_s: int | None = None,
     faster: int = 1,
+    modules: Sequence[Path] = (),
 ) -> dict[str, bytes]:
-    """Boots the machine with one point: the files that the script left.
+    """Boots the machine with one point, whose script loads `modules`: the files that the script left.
 
     An instruction takes 2^shift ns, divided by `faster`: the kernel is told that the processor's clock, which qemu
     keeps at 1 GHz, is so many times as fast, and has no other clock to compare it with.
@@ -192,7 +194,9 @@ def boot(
         (work / "point" / "settings").write_text(
             "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in settings.items())
         )
-        listing = "point\npoint/point.sh\npoint/settings\n"
+        for module in modules:
+            (work / "point" / module.name).write_bytes(module.read_bytes())
+        listing = "".join(f"{path.relative_to(work)}\n" for path in (work / "point", *(work / "point").iterdir()))
         archive = subprocess.run(
             ["cpio", "--create", "--format=newc", "--quiet"],
             cwd=work,

@@ -6,6 +6,9 @@ set -eu
 # CHANGE_EVERY PING_INTERVAL STAB (of tc) TRANSFER_BYTES TRANSFER_EVERY (one after the other from the warm-up on)
 . /point/settings
 
+for module in /point/*.ko; do
+    [ ! -e $module ] || insmod $module
+done
 for node in a r b; do ip netns add $node; ip -n $node link set lo up; done
 ip link add a0 netns a type veth peer name ra netns r
 ip link add rb netns r type veth peer name b0 netns b
