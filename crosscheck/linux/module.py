@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Tries a congestion control that is a kernel module under ten disciplines and a varying rate, with a verdict for each.
+"""Tries a congestion control that is a kernel module under ten disciplines and a varying rate: a verdict for each.
 
     module.py ../../examples/real/kernel/tcp_third.ko         all of them
     module.py my_module.ko --control mine --aqm fq_codel      one of them, under a name of its own
     module.py my_module.ko --rate 50 --rtt 80 --flows 4       another network
 
-The module runs in a virtual machine with virtual time (see run.py), so it can do no harm and a busy host changes
-nothing. It must have been built for the machine's kernel. A verdict compares it with the kernel's CUBIC on the same
+The module runs in a virtual machine with virtual time (see run.py): it can do no harm, and a busy host has no
+influence. It must have been built for the machine's kernel. A verdict compares it with the kernel's CUBIC on the same
 network: at least THROUGHPUT of its goodput, at most DELAY of its queueing delay. The exit status is 1 when one is bad.
 """
 
@@ -42,7 +42,7 @@ THROUGHPUT, DELAY, LEAST_DELAY_MS = 0.7, 1.5, 5.0
 def measured(given: argparse.Namespace, control: str, scheme: str) -> tuple[float, float]:
     """Goodput in Mbit/s and queueing delay in ms of one congestion control under one scheme.
 
-    The delay is that of the flows themselves, by TCP's smoothed RTT: a ping has a queue of its own under fair queueing.
+    The delay is that of the flows, by TCP's smoothed RTT: a ping has a queue of its own under fair queueing.
     """
     varies = scheme == VARYING
     qdisc = SCHEMES[VARYING_AQM if varies else scheme].format(rate=f"{given.rate}mbit")
