@@ -7,7 +7,7 @@
 
 The module runs in a virtual machine with virtual time (see run.py): it can do no harm, and a busy host has no
 influence. It must have been built for the machine's kernel. A verdict compares it with the kernel's CUBIC on the same
-network: at least THROUGHPUT of its goodput, at most DELAY of its queueing delay. The exit status is 1 when one is bad.
+network: at least THROUGHPUT of its goodput and at most DELAY of its delay. The exit status is 1 when one is bad.
 """
 
 from __future__ import annotations
