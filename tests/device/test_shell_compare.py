@@ -63,6 +63,9 @@ def test_both_worlds_are_printed_side_by_side_and_a_folder_is_written(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert "real - simulated" in done.stdout
     assert "codel   Goodput" in done.stdout
+    assert (
+        'settings that the scenario\'s flows do not have: recovery = "rack", tail_loss_probe = true, ' in done.stdout
+    )
     results = sj.Results.read(tmp_path / "out")
     assert results.meta["world"]["kind"] == "real"
     goodput = results.groups.set_index("group")["goodput_bit_s"]

@@ -210,6 +210,7 @@ def _real(options: argparse.Namespace, schemes: Schemes) -> int:
     from sojourn import runner
     from sojourn.plan.progress import for_stream
     from sojourn.shell import compare as real
+    from sojourn.shell.flows import unlike_the_kernel
 
     given = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
     command = shlex.join(["sojourn", *sys.argv[1:]])
@@ -224,6 +225,8 @@ def _real(options: argparse.Namespace, schemes: Schemes) -> int:
     if options.world == "both":
         simulated = runner.compare(options.file, schemes, jobs=options.jobs, **given)
         print(f"\n{real.beside(results, simulated)}")
+        if unlike := unlike_the_kernel(runner.canonical(options.file, options.sets)):
+            print(f"\nThe kernel's TCP has settings that the scenario's flows do not have: {unlike}.")
     return 0
 
 

@@ -27,6 +27,9 @@ _HEADER: Final = 12
 
 _LONGEST: Final = 1472
 
+_KERNELS: Final = {"recovery": "rack", "tail_loss_probe": True, "ack_policy": "linux"}
+"""What Linux's TCP does where a scenario's may do otherwise, and results show it."""
+
 _ECN: Final = {"ecn_feedback": "auto", "ecn_accept": True, "ect": 0}
 """What ``tcp_ecn`` 1 does."""
 
@@ -135,6 +138,19 @@ def asks_for_ecn(scenario: Document) -> bool:
     return True in asking
 
 
+def unlike_the_kernel(scenario: Document) -> str | None:
+    """Return what the kernel's TCP does otherwise than the scenario's, as the keys that would say so, if anything.
+
+    Parameters
+    ----------
+    scenario
+        In canonical form.
+    """
+    tcp = [table["transport"] for table in scenario["flows"] if table["transport"]["kind"] == "tcp"]
+    keys = {key: value for key, value in _KERNELS.items() if any(one[key] != value for one in tcp)}
+    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in keys.items()) or None
+
+
 def congestion_controls() -> Sequence[str]:
     """Return the congestion controls that the running kernel lists."""
     try:
@@ -199,4 +215,4 @@ def check_machine(scenarios: Sequence[Document]) -> None:
         )
 
 
-__all__ = ["asks_for_ecn", "check", "check_machine", "congestion_controls", "flows"]
+__all__ = ["asks_for_ecn", "check", "check_machine", "congestion_controls", "flows", "unlike_the_kernel"]
