@@ -1,9 +1,9 @@
 //! Files of captured frames that libFuzzer chooses, replayed through the device. The body is that of a test
-//! (`crates/device/tests/fuzzed.rs`).
+//! (`crates/device/tests/library/fuzzed.rs`).
 
 #![no_main]
 
-#[path = "../../crates/device/tests/fuzzed/capture.rs"]
+#[path = "../../crates/device/tests/library/fuzzed/capture.rs"]
 mod body;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate, Corpus};

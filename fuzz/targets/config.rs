@@ -1,9 +1,9 @@
 //! Texts that libFuzzer chooses, read as configurations of the device, and a device made of those that are accepted. The
-//! body is that of a test (`crates/device/tests/fuzzed.rs`).
+//! body is that of a test (`crates/device/tests/library/fuzzed.rs`).
 
 #![no_main]
 
-#[path = "../../crates/device/tests/fuzzed/config.rs"]
+#[path = "../../crates/device/tests/library/fuzzed/config.rs"]
 mod body;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate, Corpus};

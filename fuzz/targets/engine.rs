@@ -1,9 +1,9 @@
 //! Orders of events that libFuzzer chooses, through the device with ports that are slow, full or refuse. The body is that of
-//! a test (`crates/device/tests/fuzzed.rs`).
+//! a test (`crates/device/tests/library/fuzzed.rs`).
 
 #![no_main]
 
-#[path = "../../crates/device/tests/fuzzed/engine.rs"]
+#[path = "../../crates/device/tests/library/fuzzed/engine.rs"]
 mod body;
 
 use libfuzzer_sys::fuzz_target;

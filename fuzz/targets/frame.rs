@@ -1,10 +1,10 @@
 //! Frames that libFuzzer chooses, through the parser and the whole device. The body is that of the test
-//! (`crates/device/tests/frames.rs`).
+//! (`crates/device/tests/library/frames.rs`).
 
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/device/tests/frames/body.rs"]
+#[path = "../../crates/device/tests/library/frames/body.rs"]
 mod body;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};

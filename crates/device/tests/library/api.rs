@@ -1,8 +1,5 @@
 //! The control interface: who is let in, what is changed, and what is refused.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "api/body.rs"]
 mod body;
 
 use axum::body::Body;

@@ -1,8 +1,6 @@
 //! One algorithm, two worlds: the arrivals at a simulated queue, sent as frames through the device's engine over loopback
 //! in virtual time, are decided upon alike, line by line, by every registered algorithm, over every kind of link.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
 use sojourn_aqm::{registry, ChannelCounts, Framing, Impairments, Rates, Traced};
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::frame::{self, Key};

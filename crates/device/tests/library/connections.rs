@@ -1,7 +1,5 @@
 //! Who opens connections and says nothing keeps nobody out.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use sojourn_device::api::{serve, Api, Listen, Token};
 use sojourn_device::config;
 use sojourn_device::control::{Control, Parts, Schedules, SharedWindows};

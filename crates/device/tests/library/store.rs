@@ -1,7 +1,5 @@
 //! A process that is killed loses at most the window under way.
 
-#![allow(clippy::unwrap_used)]
-
 use rusqlite::Connection;
 use sojourn_device::clock::{Clock, Dated};
 use sojourn_device::engine::Direction;
@@ -43,7 +41,7 @@ fn a_kill_loses_the_window_under_way() {
     let path = folder.path().join("w.sqlite");
     for round in 1..=2 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture"])
+            .args(["--exact", "store::child", "--nocapture"])
             .env(CHILD, &path)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,7 +1,5 @@
 //! Captured frames in and out, traces, and faults on purpose.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
 use sojourn_device::offline::{self, Files};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;

@@ -1,7 +1,5 @@
 //! Schemes switched every 100 ms under load, through the commands that the control interface sends, in virtual time.
 
-#![allow(clippy::unwrap_used)]
-
 use sojourn_aqm::registry;
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::orders::{Command, Order};

@@ -1,12 +1,7 @@
 //! Every input that the fuzz targets of the device kept, again. `fuzz/run minimise TARGET` renews them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "fuzzed/capture.rs"]
 mod capture;
-#[path = "fuzzed/config.rs"]
 mod config;
-#[path = "fuzzed/engine.rs"]
 mod engine;
 
 /// What was kept for a target.

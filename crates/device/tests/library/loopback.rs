@@ -1,7 +1,5 @@
 //! Frames through the whole engine in memory.
 
-#![allow(clippy::unwrap_used)]
-
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;

@@ -1,7 +1,5 @@
 //! A command ends the packet thread's sleep.
 
-#![allow(clippy::unwrap_used)]
-
 use sojourn_device::clock::Clock;
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::orders::{orders, Command, Order};

@@ -1,7 +1,5 @@
 //! What the system says of real interfaces: a veth pair in a network namespace of its own. Needs root.
 
-#![allow(clippy::unwrap_used)]
-
 use sojourn_device::doctor::{examine, facts, Wanted, Way, Weight};
 use std::process::Command;
 

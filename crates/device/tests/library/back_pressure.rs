@@ -1,7 +1,5 @@
 //! A way out that is slower than the set rate, or gone: packets wait in the scheme's queue, and every frame is counted once.
 
-#![allow(clippy::unwrap_used)]
-
 use sojourn_aqm::Backlog;
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig, RING_UNQUEUED};

@@ -1,8 +1,5 @@
 //! The frame parser and the mark: beside an independent parser on valid frames, and on frames that are not.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "frames/body.rs"]
 mod body;
 
 use etherparse::{Ipv6ExtensionSlice, NetSlice, SlicedPacket, TransportSlice};
