@@ -88,7 +88,7 @@ def main() -> int:
     if not given.module.is_file():
         options.error(f"{given.module} is no file; allowed: a module that is built")
     given.control = given.control or given.module.stem.removeprefix("tcp_")
-    print(f"kernel {run.image(given.folder)}, {given.rate} Mbit/s, {given.rtt} ms, {given.flows} flows", flush=True)
+    print(f"kernel {run.image(given.folder)}, {given.rate} Mbit/s, {given.rtt} ms, flows: {given.flows}", flush=True)
     bad = 0
     for scheme in given.aqm or [*SCHEMES, VARYING]:
         ours, cubic = (measured(given, control, scheme) for control in (given.control, "cubic"))
