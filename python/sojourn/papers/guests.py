@@ -16,20 +16,14 @@ def invited(paper: Paper, given: Sequence[str]) -> Paper:
     Where a study's schemes stand on chosen links, one of the user's stands on every link that any of them has. A text
     that a condition adds to each scheme of the study is added to the user's, too. Claims are about the study's schemes
     alone, so nothing changes in how they are judged.
-
-    Raises
-    ------
-    SojournError
-        A text is wrong, or given twice.
     """
     texts, printed, on = dict(paper.texts), dict(paper.printed), dict(paper.on)
     guests: dict[str, None] = {}
     conditions: list[Condition] = []
     schemes = [labelled(text) for text in given]
-    labels = [one.label for one in schemes]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise SojournError(f"--aqm: {label!r} is given twice; allowed: each once, or with labels (LABEL=SCHEME)")
+    for scheme in schemes:
+        if [other.label for other in schemes].count(scheme.label) > 1:
+            raise SojournError(f"--aqm: {scheme.label!r} is given twice; allowed: once, or with labels (LABEL=SCHEME)")
     for one in paper.conditions:
         links = tuple(dict.fromkeys(link for scheme in one.schemes for link in paper.on.get(scheme, ())))
         new = {", ".join((f"your {scheme.label}", *links)): scheme for scheme in schemes}
