@@ -18,7 +18,10 @@ def test_a_guest_is_in_every_condition_and_figure_and_changes_no_claim() -> None
     assert all(paper.drawn(figure.schemes)[-2:] == names for figure in figures.load(paper))
     assert (paper.printed["your slow"], paper.texts["your slow"]) == ("slow", "pie target 40ms limit 2000p")
     for before, after in zip(plain.claims, paper.claims, strict=True):
-        assert (plain.subject_of(before), plain.against_of(before)) == (paper.subject_of(after), paper.against_of(after))
+        assert (plain.subject_of(before), plain.against_of(before)) == (
+            paper.subject_of(after),
+            paper.against_of(after),
+        )
     assert guests.invited(plain, []) == plain
 
 

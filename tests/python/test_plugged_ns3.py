@@ -1,4 +1,4 @@
-"""One C algorithm in ns-3 and here: decisions that ns-3's queue disc wrote down, and its program where it is installed."""
+"""One C algorithm in ns-3 and here: decisions that were recorded, and ns-3's program where it is installed."""
 
 from __future__ import annotations
 

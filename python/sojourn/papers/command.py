@@ -56,8 +56,8 @@ def add(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="SCHEME",
-        help="also run this scheme under every condition and show it in tables and figures, repeatable: with --plugin, "
-        "an algorithm of your own; write the study's limit, as in my_pie limit 2000p",
+        help="also run this scheme under every condition and show it in tables and figures, repeatable: with "
+        "--plugin, an algorithm of your own; write the study's limit, as in my_pie limit 2000p",
     )
     run.add_argument(
         "--record",

@@ -214,9 +214,7 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check an algorithm and print the page."""
-    verdict = check(
-        options.file, model=options.model, decisions=options.decisions, time_limit_s=options.time_limit
-    )
+    verdict = check(options.file, model=options.model, decisions=options.decisions, time_limit_s=options.time_limit)
     print(verdict)
     return 0 if verdict.ok else 1
 

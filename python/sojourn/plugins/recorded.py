@@ -19,7 +19,9 @@ from sojourn.plugins import table
 __all__ = ["Repeated", "repeat"]
 
 _HEAD: Final = re.compile(r"sojourn_aqm=(\d+) rate_bit_s=([1-9]\d{0,18}) aqm=(\S+)(.*)")
-_CALL: Final = re.compile(r"(?:\+((?: \d{1,19}){7})|-( \d{1,19})) \|((?: [0-9a-f]{1,16})*) \|((?: (?:drop|mark|send):\d+)*)")
+_CALL: Final = re.compile(
+    r"(?:\+((?: \d{1,19}){7})|-( \d{1,19})) \|((?: [0-9a-f]{1,16})*) \|((?: (?:drop|mark|send):\d+)*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def _here(driver: _native.Driver, call: _Call) -> str:
 
 
 def repeat(name: str, path: str | Path) -> Repeated:
-    """Give an algorithm the arrivals, requests and random numbers of a file, and compare its decisions with the file's.
+    """Give an algorithm the arrivals, requests and random numbers of a file, and compare its decisions.
 
     Parameters
     ----------
@@ -108,7 +110,9 @@ def repeat(name: str, path: str | Path) -> Repeated:
 def _repeat(name: str, file: Path, lines: Iterator[str]) -> Repeated:
     head = _HEAD.fullmatch(next(lines, "").rstrip("\n"))
     if not head:
-        raise SojournError(f"{file}, line 1: is no head; allowed: sojourn_aqm=1 rate_bit_s=NUMBER aqm=NAME PARAMETERS")
+        raise SojournError(
+            f"{file}, line 1: is no head; allowed: sojourn_aqm=1 rate_bit_s=NUMBER aqm=NAME PARAMETERS"
+        )
     if int(head[1]) != table.VERSION:
         raise SojournError(f"{file}: interface version {head[1]}; allowed: {table.VERSION}")
     driver = _native.Driver(name + head[4], int(head[2]))
