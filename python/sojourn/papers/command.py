@@ -140,8 +140,10 @@ def _run(options: argparse.Namespace) -> int:
     try:
         if run and options.aqm:
             raise SojournError("--aqm: this study runs programs of its own; allowed: any study with runs.toml")
-        paper = None if run else guests.invited(documents.load(name, where), options.aqm)
-        print(_run_paper(options, paper) if paper else run(options, name, where))
+        if run:
+            print(run(options, name, where))
+        else:
+            print(_run_paper(options, guests.invited(documents.load(name, where), options.aqm)))
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
         return INTERRUPTED
