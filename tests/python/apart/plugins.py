@@ -20,6 +20,7 @@ pytest.importorskip("numba")
 import sojourn as sj
 from sojourn import _native, core, plan, plugins
 from sojourn.characterize import cost
+from sojourn.plan import execute
 from sojourn.plan.store import Store
 from sojourn.plan.worker import Batch
 from sojourn.plugins import compiled, loading, subset, table
@@ -335,6 +336,39 @@ def test_a_store_and_workers_have_the_source_and_refuse_a_mismatch(tmp_path):
         loading.add_shipped([other])
     batch = Batch("another build", ('{"aqm": "' + shipped.name + '"}',), ())
     assert batch.plugins == (shipped,)
+
+
+def compile_for_another_processor() -> None:
+    import numba
+
+    numba.config.CPU_NAME = "generic"
+    compiled.target.cache_clear()
+
+
+@pytest.mark.filterwarnings("default")
+def test_workers_in_other_processes_compile_the_source_and_refuse_another_target(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    made, _ = swept(tmp_path, "0.75")
+    (tmp_path / "swept.py").unlink()
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        there = execute.run(made, tmp_path / "there", scheduler=cluster.scheduler_address)
+        made.run(tmp_path / "here", progress=False)
+        assert (there.ran, there.failures) == (4, ())
+        found = [
+            {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.parquet")}
+            for folder in (tmp_path / "there", tmp_path / "here")
+        ]
+        assert found[0] == found[1]
+        assert found[0]
+        with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+            client.run(compile_for_another_processor)
+        edited, _ = swept(tmp_path, "0.875")
+        refused = execute.run(edited, tmp_path / "other", scheduler=cluster.scheduler_address)
+    assert refused.ran == 2
+    assert [one.cell for one in refused.failures] == ["scheme=swept limit 50p"] * 2
+    assert re.search(
+        r"swept@\w+ is swept@\w+ here \(numba .*, generic\): results would not be", refused.failures[0].why
+    )
 
 
 def test_a_run_folder_has_the_source_and_the_command_that_repeats_it(tmp_path):
