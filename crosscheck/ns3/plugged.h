@@ -488,7 +488,12 @@ class PluggedQueueDisc : public QueueDisc
 
     bool Accepts(Ptr<QueueDiscItem> item, sojourn_packet& packet)
     {
-        if (GetCurrentSize() + item > GetMaxSize())
+        // Not GetCurrentSize(), which counts a packet that the device gave back.
+        const QueueSize limit = GetMaxSize();
+        const bool isFull = limit.GetUnit() == QueueSizeUnit::PACKETS
+                                ? m_waiting.size() >= limit.GetValue()
+                                : m_bytes + packet.size_bytes > limit.GetValue();
+        if (isFull)
         {
             Decided("drop", packet);
             DropBeforeEnqueue(item, "the queue is full");

@@ -88,20 +88,35 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Looks at a channel before its thread sleeps, and pauses between two looks: a tenth of a millisecond to a millisecond.
-const LOOKS: u32 = 4096;
+/// Looks at a channel before its thread sleeps, and pauses between two looks: some 0.1 ms together.
+const LOOKS: u32 = 1024;
 const PAUSES: u32 = 8;
+/// Waits that sleep at once after one in which looking was in vain.
+const SKIPS: u32 = 15;
 
-/// The next message. To wake a thread takes longer than a short step of a few environments, so it does not sleep at once.
-fn next<T>(from: &Receiver<T>) -> Result<T, RecvError> {
-    for _ in 0..LOOKS {
-        match from.try_recv() {
-            Ok(message) => return Ok(message),
-            Err(TryRecvError::Disconnected) => return Err(RecvError),
-            Err(TryRecvError::Empty) => (0..PAUSES).for_each(|_| spin_loop()),
+/// Waits for messages. To wake a thread takes longer than a short step of a few environments, so it looks for a while before
+/// it sleeps. Where the other thread has no core of its own, looking takes its time away, so that is tried seldom.
+#[derive(Default)]
+struct Patience {
+    skips: u32,
+}
+
+impl Patience {
+    fn next<T>(&mut self, from: &Receiver<T>) -> Result<T, RecvError> {
+        if self.skips > 0 {
+            self.skips -= 1;
+            return from.recv();
         }
+        for _ in 0..LOOKS {
+            match from.try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) => (0..PAUSES).for_each(|_| spin_loop()),
+            }
+        }
+        self.skips = SKIPS;
+        from.recv()
     }
-    from.recv()
 }
 
 /// Environments of one kind; each thread has consecutive ones.
@@ -113,6 +128,7 @@ pub struct Pool {
     /// The first environment of each share, the local one first, and their number at the end.
     bounds: Vec<usize>,
     work: Vec<Work>,
+    patience: Patience,
 }
 
 impl Drop for Pool {
@@ -143,7 +159,8 @@ impl Pool {
             let (spec, count) = (Arc::clone(&spec), size(part));
             let body = move || {
                 let mut share = Share::new(&spec, count);
-                while let Ok(mut work) = next(&take) {
+                let mut patience = Patience::default();
+                while let Ok(mut work) = patience.next(&take) {
                     share.carry_out(&mut work);
                     if give.send(work).is_err() {
                         return;
@@ -156,7 +173,7 @@ impl Pool {
         }
         let local = Share::new(&spec, size(0));
         let work = (0..threads).map(|part| Self::room(&spec, size(part))).collect();
-        Ok(Self { spec, local, workers, bounds, work })
+        Ok(Self { spec, local, workers, bounds, work, patience: Patience::default() })
     }
 
     fn room(spec: &Spec, count: usize) -> Work {
@@ -252,7 +269,7 @@ impl Pool {
             }
             Some(worker) => {
                 let sent = worker.to.as_ref().and_then(|to| to.send(ask).ok());
-                sent.and_then(|()| next(&worker.from).ok()).ok_or_else(broken)?
+                sent.and_then(|()| worker.from.recv().ok()).ok_or_else(broken)?
             }
         };
         answer.text.ok_or_else(|| format!("no episode of environment {environment} has ended"))
@@ -267,7 +284,7 @@ impl Pool {
         }
         self.local.carry_out(mine);
         for (worker, work) in self.workers.iter().zip(others) {
-            *work = next(&worker.from).map_err(|_| broken())?;
+            *work = self.patience.next(&worker.from).map_err(|_| broken())?;
         }
         match self.work.iter_mut().find_map(|work| work.error.take()) {
             Some(error) => Err(error),
