@@ -42,8 +42,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NS2_PROGRAM = ROOT / "crosscheck" / "ns2" / "dumbbell.tcl"
-NS3_PROGRAM = ROOT / "crosscheck" / "ns3" / "dumbbell.cc"
-NS3_MODULES = ("applications", "internet", "point-to-point", "traffic-control", "network", "stats", "core")
+NS3_PROGRAMS = ROOT / "crosscheck" / "ns3"
 #: Bytes of a full segment on ns-3's wire: 1448 B and the headers of TCP with timestamps, IP and PPP.
 NS3_PACKET_BYTES = 1448 + 32 + 20 + 2
 #: ns-3 takes hundreds of times as long: it runs for so much less simulated time.
@@ -123,13 +122,9 @@ def ns2(flows: int, rate: int, access: int, seconds: int) -> dict[str, float]:
 
 def build_ns3(files: Path, folder: Path) -> Path:
     """Compile the crosscheck's dumbbell, as it is, with the headers and libraries of ns-3's wheel."""
-    library = files / "lib64"
-    [core] = library.glob("libns3*-core.so")
-    prefix = core.name.removeprefix("lib").removesuffix("core.so")
-    program = folder / "ns3-dumbbell"
-    command = ["g++", "-O2", "-std=c++20", "-w", "-isystem", files / "include", "-o", program, NS3_PROGRAM]
-    command += [f"-L{library}", f"-Wl,-rpath,{library}", "-Wl,--allow-shlib-undefined"]
-    subprocess.run([*command, *(f"-l{prefix}{module}" for module in NS3_MODULES)], check=True)
+    program = folder / "dumbbell"
+    command = ["make", "-s", "-C", NS3_PROGRAMS, f"NS3={files.resolve()}", "CXXFLAGS=-O2", f"OUT={folder}", program]
+    subprocess.run(command, check=True)
     return program
 
 

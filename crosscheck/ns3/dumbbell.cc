@@ -7,12 +7,15 @@
  * PURPOSE. See the GNU General Public License for more details; <https://www.gnu.org/licenses/gpl-2.0.html>.
  *
  *   dumbbell --flows=20 --mbit=10 --rtt=20 --queue=codel --limit=1000 --seed=1
+ *   dumbbell --library=./libmy_pie.so --parameters=target=5ms,ecn --ecn --decisions=decisions.txt
  *
  * senders - 1 Gbit/s - L = bottleneck = R - 1 Gbit/s - sinks. The base RTT is propagation alone: a quarter of it is
  * the bottleneck's one-way delay, an eighth each access link's. Flows start uniformly in the first second. Prints one
  * line of JSON over the measured time. Queue length is that of the queue disc, weighted by time, without the packet in
  * the device (whose own queue is one packet) and the one on the wire.
  */
+#include "plugged.h"
+
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -128,6 +131,10 @@ main(int argc, char* argv[])
     double seconds = 60;
     double warm_up = 12;
     std::string tcp = "TcpNewReno";
+    bool ecn = false;
+    std::string library;
+    std::string parameters;
+    std::string decisions;
     CommandLine line(__FILE__);
     line.AddValue("flows", "bulk flows", flows);
     line.AddValue("mbit", "bottleneck, Mbit/s", mbit);
@@ -138,6 +145,10 @@ main(int argc, char* argv[])
     line.AddValue("seconds", "length of the run", seconds);
     line.AddValue("warm-up", "left out at the beginning, s", warm_up);
     line.AddValue("tcp", "congestion control, ns-3's name", tcp);
+    line.AddValue("ecn", "the flows negotiate ECN", ecn);
+    line.AddValue("library", "instead of --queue, an algorithm of sojourn_aqm.h: plugged.h", library);
+    line.AddValue("parameters", "of the library's algorithm: target=5ms,ecn", parameters);
+    line.AddValue("decisions", "file for what the library's algorithm was shown and decided", decisions);
     line.Parse(argc, argv);
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(seed);
@@ -152,6 +163,7 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
+    Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(ecn ? "On" : "Off"));
 
     NodeContainer left(1), right(1), senders(flows), sinks(flows);
     InternetStackHelper stack;
@@ -170,7 +182,17 @@ main(int argc, char* argv[])
     TrafficControlHelper plain;
     plain.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue("100000p"));
     TrafficControlHelper tested;
-    if (queue == "pfifo")
+    if (!library.empty())
+    {
+        queue = library;
+        tested.SetRootQueueDisc("ns3::PluggedQueueDisc",
+                                "MaxSize", QueueSizeValue(size),
+                                "Library", StringValue(library),
+                                "Parameters", StringValue(parameters),
+                                "Decisions", StringValue(decisions),
+                                "Rate", DataRateValue(DataRate(static_cast<uint64_t>(mbit * 1e6))));
+    }
+    else if (queue == "pfifo")
     {
         tested.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(size));
     }

@@ -7,6 +7,7 @@
 ``runs.parquet``          one row per run; likewise ``queues``, ``flows``, ``groups``, ``phases``, ``stations``,
                           ``distributions``, ``series``
 ``summary.csv``           every metric's estimate
+``plugins``               algorithms of users that the schemes name, only where there are some
 ``report.html``           the report, made from the files above alone
 ========================= =====================================================================
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "sojourn run folder 1"
 REPORT: Final = "report.html"
+PLUGINS: Final = "plugins"
 AUTO: Final = "auto"
 """The default sampling of time series: in the first replication only."""
 
@@ -146,6 +148,9 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     _write_json(folder / "meta.json", meta)
     _write_json(folder / "scenario.json", results.scenario)
     (folder / "scenario.toml").write_text(toml.dumps(results.scenario), encoding="utf-8")
+    for name, content in _plugins(results).items():
+        (folder / PLUGINS).mkdir(exist_ok=True)
+        (folder / PLUGINS / name).write_bytes(content)
     schemes = [
         {
             "label": scheme.label,
@@ -163,9 +168,19 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     (folder / REPORT).write_text(render(read(folder, type(results))), encoding="utf-8")
 
 
+def _plugins(results: Results) -> dict[str, bytes]:
+    """Return the algorithms of users by the names of their files."""
+    from sojourn.plugins.loading import shipped_in
+
+    texts = [scheme.canonical for scheme in results.schemes]
+    return {one.file_name: one.data for one in shipped_in([*texts, json.dumps(results.scenario)])}
+
+
 def describe(results: Results, command: str | None = None) -> dict[str, Any]:
     """Return the meta data of results: what made them, when and where."""
     kept = {key: results.meta[key] for key in ("date", "platform", "python", "world") if key in results.meta}
+    if plugins := list(_plugins(results)) or results.meta.get("plugins"):
+        kept["plugins"] = plugins
     return {
         "format": FORMAT,
         "kind": results.kind,
@@ -373,7 +388,10 @@ def foreign_files(folder: Path) -> list[str]:
     except SojournError:
         return names
     parts = set(meta.get("parts", ()))
-    foreign = [name for name in names if name not in _OWN_FILES and name not in parts]
+    plugins = {PLUGINS: set(meta.get("plugins", ()))} if meta.get("plugins") and (folder / PLUGINS).is_dir() else {}
+    foreign = [name for name in names if name not in _OWN_FILES and name not in parts and name not in plugins]
+    for name, own in plugins.items():
+        foreign += [f"{name}/{file.name}" for file in sorted((folder / name).iterdir()) if file.name not in own]
     for part in sorted(parts & set(names)):
         inside = folder / part
         foreign += [f"{part}/{name}" for name in foreign_files(inside)] if inside.is_dir() else []

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from sojourn import core, stats
 from sojourn.characterize.networks import UDP, Group, Setting, network, text
 from sojourn.characterize.plans import schemes
+from sojourn.plugins.loading import shipped_in
 from sojourn.scheme import Scheme
 from sojourn.stats import Estimate
 
@@ -21,7 +22,14 @@ _FEW, _MANY = 100, 10_000
 _MEMORY: Final = """
 import json, sys
 from sojourn import core
-scenario, task = json.load(sys.stdin)
+scenario, task, plugins = json.load(sys.stdin)
+if plugins:
+    import ctypes
+    from sojourn.plugins import loading
+    loading.add_shipped(loading.Shipped(*one) for one in plugins)
+    # The compiler is no part of the cost: what it freed goes back to the system, and the peak begins anew.
+    ctypes.CDLL(None).malloc_trim(0)
+    open("/proc/self/clear_refs", "w").write("5")
 core.run_reports(scenario, [task], jobs=1)
 # Not ru_maxrss, which begins with the peak of the process that started this one.
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
@@ -47,7 +55,8 @@ class Cost:
 def measure(given: Scheme) -> Cost:
     """Measure a scheme beside tail drop, by turns, in this process; memory in processes of their own."""
     tasks = _tasks(given)
-    sizes = {name: [_memory(task, flows) for flows in (_FEW, _MANY)] for name, task in tasks.items()}
+    plugins = [astuple(one) for one in shipped_in([given.canonical])]
+    sizes = {name: [_memory(task, flows, plugins) for flows in (_FEW, _MANY)] for name, task in tasks.items()}
     grown = {name: (most - least) / (_MANY - _FEW) for name, (least, most) in sizes.items()}
     return Cost(cpu_time(given), max(0.0, grown["own"] - grown["tail"]))
 
@@ -88,9 +97,10 @@ def _loaded(document: dict[str, Any]) -> core.Document:
     return core.load(text(document), source="the cost's scenario")
 
 
-def _memory(task: dict[str, Any], flows: int) -> float:
+def _memory(task: dict[str, Any], flows: int, plugins: list[tuple[str, ...]]) -> float:
     """Return the peak of memory of a run with so many flows, in bytes."""
     scenario = _loaded(_poisson(Setting(rate_mbit_s=1000.0), flows, 0.5))
     command = [sys.executable, "-c", _MEMORY]
-    done = subprocess.run(command, input=json.dumps([scenario, task]), capture_output=True, text=True, check=True)  # noqa: S603
+    given = json.dumps([scenario, task, plugins])
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)  # noqa: S603
     return float(done.stdout) * 1024

@@ -37,15 +37,10 @@ def _spaces(episodes: Episodes) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
 class Environment(gymnasium.Env[npt.NDArray[np.float32], Any]):
     """One environment; an episode is one run of one of the networks, with traffic of its own.
 
-    The parameters are those of :class:`Episodes`. An episode ends because the scenario does, so its end is
+    Parameters and errors are those of :class:`Episodes`. An episode ends because the scenario does, so its end is
     ``truncated`` and never ``terminated``: bootstrap the value of the last state. ``reset(seed=...)`` makes the
     sequence of networks and traffic repeatable. ``reset(options={"network": 0, "seed": 7})`` names both for one
     episode.
-
-    Raises
-    ------
-    SojournError
-        Bad formulas, bounds or schemes, or no such queue.
 
     Examples
     --------
@@ -100,14 +95,9 @@ class Environment(gymnasium.Env[npt.NDArray[np.float32], Any]):
 class Vector(gymnasium.vector.VectorEnv[npt.NDArray[np.float32], Any, npt.NDArray[Any]]):
     """Many environments of one kind on native threads.
 
-    The parameters are those of :class:`Episodes`. Environments are independent, and their results do not depend on
-    `threads`. The autoreset mode is ``SAME_STEP``: where an episode ends, the observation is that of the next one,
-    and ``info["final_obs"]`` has the last of the one that ended.
-
-    Raises
-    ------
-    SojournError
-        Bad formulas, bounds or schemes, or no such queue.
+    Parameters and errors are those of :class:`Episodes`. Environments are independent, and their results do not
+    depend on `threads`. The autoreset mode is ``SAME_STEP``: where an episode ends, the observation is that of the
+    next one, and ``info["final_obs"]`` has the last of the one that ended.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it

@@ -13,7 +13,7 @@ from sojourn import suggest
 from sojourn.cli import interarrival, text
 from sojourn.cli.options import add_group, add_jobs
 from sojourn.core import SojournError
-from sojourn.papers import documents, figures, shipped
+from sojourn.papers import documents, figures, guests, shipped
 from sojourn.papers.conditions import conditions_of
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger
@@ -50,6 +50,14 @@ def add(verbs: Any) -> None:
         "--only",
         metavar="FIGURE",
         help='run figures, tables or conditions, as in --only "Table 4, http-*"; other claims are not run',
+    )
+    run.add_argument(
+        "--aqm",
+        action="append",
+        default=[],
+        metavar="SCHEME",
+        help="also run this scheme under every condition and show it in tables and figures, repeatable: with "
+        "--plugin, an algorithm of your own; write the study's limit, as in my_pie limit 2000p",
     )
     run.add_argument(
         "--record",
@@ -130,7 +138,12 @@ def _run(options: argparse.Namespace) -> int:
     options.out = place
     run = shipped.hook(where / name, "run")
     try:
-        print(run(options, name, where) if run else _run_paper(options, documents.load(name, where)))
+        if run and options.aqm:
+            raise SojournError("--aqm: this study runs programs of its own; allowed: any study with runs.toml")
+        if run:
+            print(run(options, name, where))
+        else:
+            print(_run_paper(options, guests.invited(documents.load(name, where), options.aqm)))
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
         return INTERRUPTED

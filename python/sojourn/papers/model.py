@@ -226,6 +226,8 @@ class Paper(Study):
         not there has the queues under test.
     kinds
         Groups of flows whose shares the study compares (``tcp``, ``udp``); none where it does not.
+    guests
+        Ids of schemes of the user, which are in every condition and figure.
     """
 
     scenario: str
@@ -241,6 +243,11 @@ class Paper(Study):
     places: tuple[str, ...] = ()
     on: dict[str, tuple[str, ...]] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
+    guests: tuple[str, ...] = ()
+
+    def drawn(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the ids that a figure of `names` shows."""
+        return (*self.ids(names), *self.guests)
 
     def text_of(self, scheme: str, reading: Reading) -> str:
         """Return the text of a scheme under a reading."""

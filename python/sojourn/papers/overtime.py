@@ -65,7 +65,7 @@ def _one(
 ) -> dict[str, pd.DataFrame]:
     """Run a figure's schemes, and return the samples of each."""
     paper = runner.paper
-    own = tuple(one for one in paper.ids(figure.schemes) if one in condition.schemes)
+    own = tuple(one for one in paper.drawn(figure.schemes) if one in condition.schemes)
     count = min(figure.replications, measured.replications)
     condition = replace(condition, schemes=own, beside=())
     usual = plan_of(paper, reading, condition, measured.modes, count)

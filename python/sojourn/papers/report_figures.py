@@ -37,7 +37,7 @@ class Data:
     def schemes(self) -> tuple[str, ...]:
         """The schemes that it shows and that were run."""
         run = {name for one in self.conditions for name in one.schemes}
-        return tuple(name for name in self.paper.ids(self.figure.schemes) if name in run)
+        return tuple(name for name in self.paper.drawn(self.figure.schemes) if name in run)
 
     @property
     def readings(self) -> list[Reading]:

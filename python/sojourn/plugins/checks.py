@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from sojourn import _native
 from sojourn.core import SojournError
+from sojourn.plugins import recorded
 
 __all__ = ["Finding", "Verdict", "add", "check"]
 
@@ -69,7 +70,13 @@ class Verdict:
         return "\n".join(lines)
 
 
-def check(path: str | Path, *, model: str | Path | None = None, time_limit_s: float = TIME_LIMIT_S) -> Verdict:
+def check(
+    path: str | Path,
+    *,
+    model: str | Path | None = None,
+    decisions: str | Path | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> Verdict:
     """Check the algorithms of a file as built-in ones are checked.
 
     Parameters
@@ -78,10 +85,13 @@ def check(path: str | Path, *, model: str | Path | None = None, time_limit_s: fl
         A Python file or a shared library.
     model
         A Python file or a library with an algorithm that must decide alike on 200,000 packets.
+    decisions
+        A file of decisions that another host took, such as ns-3, which must be the same here.
     time_limit_s
         A check that takes longer is a finding: a loop that does not end.
     """
-    command = [sys.executable, "-m", "sojourn.plugins.checks", str(path), *([str(model)] if model else [])]
+    given = json.dumps({"file": str(path), "model": model and str(model), "decisions": decisions and str(decisions)})
+    command = [sys.executable, "-m", "sojourn.plugins.checks", given]
     # The name of the part that was begun last says where a crash or a loop is.
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:  # noqa: S603
         try:
@@ -108,7 +118,7 @@ def _ended(path: str | Path, out: str, what: str) -> Verdict:
     return Verdict(str(path), ((Path(path).stem, (Finding(begun[-1] if begun else "loading", "", what),), {}),))
 
 
-def _child(arguments: list[str]) -> int:
+def _child(given: dict[str, str | None]) -> int:
     from sojourn.plugins.loading import load
 
     def say(what: str) -> None:
@@ -116,8 +126,8 @@ def _child(arguments: list[str]) -> int:
 
     try:
         say("loading")
-        model = load(arguments[1])[-1] if len(arguments) > 1 else None
-        names = load(arguments[0])
+        model = load(given["model"])[-1] if given["model"] else None
+        names = load(str(given["file"]))
         found: list[dict[str, Any]] = []
         for name in names:
             say("the contract")
@@ -125,6 +135,9 @@ def _child(arguments: list[str]) -> int:
             if model is not None:
                 say("the model")
                 findings.append(_beside(name, model))
+            if given["decisions"]:
+                say("the decisions of another host")
+                findings.append(_recorded(name, given["decisions"]))
             say("cost")
             is_sound = all(one["violation"] is None for one in findings)
             found.append({"name": name, "findings": findings, "cost": _cost(name) if is_sound else {}})
@@ -146,6 +159,16 @@ def _beside(name: str, model: str) -> dict[str, Any]:
         "name": "the same decisions as the model",
         "scope": f"{model}, {_PACKETS} packets",
         "violation": violation,
+    }
+
+
+def _recorded(name: str, file: str) -> dict[str, Any]:
+    found = recorded.repeat(name, file)
+    rest = f"{found.differ} of {found.calls} calls end otherwise; the first: {found.first}"
+    return {
+        "name": "the same decisions as another host",
+        "scope": f"{file}, {found.calls} calls, of which {found.decisions} drop or mark",
+        "violation": rest if found.differ else None,
     }
 
 
@@ -174,6 +197,12 @@ def add(verbs: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="a Python file or a shared library (.so)")
     parser.add_argument("--model", metavar="FILE", help="an algorithm that must decide alike, in a file of its own")
     parser.add_argument(
+        "--decisions",
+        metavar="FILE",
+        help="decisions that another host took on the same algorithm, such as ns-3 (crosscheck/ns3/plugged.h): every "
+        "one must be taken here, too",
+    )
+    parser.add_argument(
         "--time-limit",
         type=float,
         default=TIME_LIMIT_S,
@@ -185,10 +214,10 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check an algorithm and print the page."""
-    verdict = check(options.file, model=options.model, time_limit_s=options.time_limit)
+    verdict = check(options.file, model=options.model, decisions=options.decisions, time_limit_s=options.time_limit)
     print(verdict)
     return 0 if verdict.ok else 1
 
 
 if __name__ == "__main__":
-    sys.exit(_child(sys.argv[1:]))
+    sys.exit(_child(json.loads(sys.argv[1])))

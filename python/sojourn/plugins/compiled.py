@@ -43,7 +43,10 @@ def target() -> str:
     import llvmlite
     from llvmlite import binding
 
-    return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, {binding.get_host_cpu_name()}"
+    # NUMBA_CPU_NAME and NUMBA_CPU_FEATURES choose another processor than this one.
+    chosen, features = numba.config.CPU_NAME or binding.get_host_cpu_name(), numba.config.CPU_FEATURES
+    more = f" {features}" if features else ""
+    return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, {chosen}{more}"
 
 
 @cache

@@ -52,6 +52,16 @@ class Shipped:
     kind: str
     content: str
 
+    @property
+    def data(self) -> bytes:
+        """The bytes of its file."""
+        return base64.b64decode(self.content) if self.kind == "library" else self.content.encode()
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file, with the version: ``my_pie-5f1d83a90c42.py``."""
+        return self.name.replace("@", "-") + (".so" if self.kind == "library" else ".py")
+
 
 _LOADED: Final[dict[str, Shipped]] = {}
 """Everything that this process added, by name with version."""
@@ -194,13 +204,8 @@ def add_shipped(listed: Iterable[Shipped]) -> None:
         if one.name in _LOADED:
             continue
         with tempfile.TemporaryDirectory(prefix="sojourn-plugin-") as folder:
-            short = one.name.partition("@")[0]
-            if one.kind == "library":
-                file = Path(folder) / f"{short}.so"
-                file.write_bytes(base64.b64decode(one.content))
-            else:
-                file = Path(folder) / f"{short}.py"
-                file.write_text(one.content, encoding="utf-8")
+            file = Path(folder) / one.file_name
+            file.write_bytes(one.data)
             names = load(file)
         if one.name not in names:
             here = compiled.target() if one.kind == "python" else "the library"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from markupsafe import Markup
 
-from sojourn import groups, metrics, stats
+from sojourn import folder, groups, metrics, stats
 from sojourn.metrics import Metric
 from sojourn.report import real, svg, words
-from sojourn.scheme import Scheme
+from sojourn.scheme import Scheme, unversioned
 from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
@@ -364,9 +364,12 @@ def command(results: Results) -> str:
     if real.world(results) is not None:
         return str(results.meta.get("command") or "sojourn shell")
     words_ = ["sojourn", results.kind, "scenario.toml"]
+    for name in results.meta.get("plugins", ()):
+        words_ += ["--plugin", f"{folder.PLUGINS}/{name}"]
     if results.kind == "compare":
         for scheme in results.schemes:
-            words_ += ["--aqm", scheme.text if scheme.label == scheme.text else f"{scheme.label}={scheme.text}"]
+            text = unversioned(scheme.text)
+            words_ += ["--aqm", text if scheme.label == text else f"{scheme.label}={text}"]
     words_ += ["--replicates", str(results.replications), "--seed", str(results.seed)]
     series = results.meta.get("series", "auto")
     if series != "auto":

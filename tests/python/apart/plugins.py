@@ -1,9 +1,16 @@
 """Algorithms of users in Python and C: comparisons, plans and workers; what is refused, and what the check finds."""
 
+import dataclasses
+import html
 import json
+import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +19,8 @@ pytest.importorskip("numba")
 
 import sojourn as sj
 from sojourn import _native, core, plan, plugins
+from sojourn.characterize import cost
+from sojourn.plan import execute
 from sojourn.plan.store import Store
 from sojourn.plan.worker import Batch
 from sojourn.plugins import compiled, loading, subset, table
@@ -22,6 +31,7 @@ from sojourn.scheme import Scheme, unversioned
 HEAD = (
     "import math\nimport sojourn as sj\nimport numpy as np\nGAIN = 0.5\n\n\ndef helper(x):\n    return x * GAIN\n\n\n"
 )
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "plugins"
 SHORT = ["duration=3 s", "warm_up=1 s"]
 
 
@@ -56,6 +66,48 @@ def test_examples_in_python_and_c_decide_as_pie_over_a_million_packets(examples)
         found = [decisions(name + text, 1_000_000) for name in ("python_pie", "c_pie", "pie")]
         assert found[2]["dropped"] > 1000
         assert len({(one["digest"], one["dropped"], one["marked"], one["sent"], one["fault"]) for one in found}) == 1
+
+
+def of_cc(source: Path, library: Path) -> None:
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run(
+        ["g++", *flags, "-I", Path(plugins.header()).parent, "-o", library, source],
+        check=True,
+    )
+
+
+def of_zig(source: Path, library: Path) -> None:
+    zig, folder = [sys.executable, "-m", "ziglang"], library.parent
+    translated = subprocess.run([*zig, "translate-c", "-lc", plugins.header()], check=True, capture_output=True)
+    (folder / "sojourn_aqm.zig").write_bytes(translated.stdout)
+    (folder / source.name).write_bytes(source.read_bytes())
+    flags = ["-dynamic", "-O", "ReleaseSafe", "-fPIC", f"-femit-bin={library}", "--name", library.stem[3:]]
+    subprocess.run([*zig, "build-lib", *flags, source.name], check=True, cwd=folder)
+
+
+@pytest.mark.parametrize(("language", "build"), [("cc", of_cc), ("zig", of_zig)])
+def test_the_examples_in_cpp_and_zig_are_built_and_decide_alike(tmp_path, language, build):
+    if language == "cc" and not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    if language == "zig" and not (os.environ.get("SOJOURN_TEST_SCAFFOLD") and find_spec("ziglang")):
+        pytest.skip("set SOJOURN_TEST_SCAFFOLD=1 and install ziglang; half a minute of CPU time")
+    library = tmp_path / f"liboldest_{language}.so"
+    build(EXAMPLES / f"oldest.{language}", library)
+    plugins.load(library)
+    body = """
+        def enqueue(self, packet, queue):
+            if queue.now_ns - queue.oldest_ns <= self.target_ns:
+                return sj.ACCEPT
+            return sj.DROP
+    """
+    plugins.load(
+        written(tmp_path, body, "Oldest", '    target_ns: int = sj.parameter("20 ms", "Age of the head.")\n')
+    )
+    for text in ("", " target 3ms"):
+        own, python = (decisions(name + text) for name in (f"oldest_{language}", "oldest"))
+        assert own["dropped"] > 1000
+        assert own["internals"]["drops"] == own["dropped"]
+        assert (own["digest"], own["fault"]) == (python["digest"], None)
 
 
 def test_debug_runs_the_methods_as_they_are(examples):
@@ -284,6 +336,89 @@ def test_a_store_and_workers_have_the_source_and_refuse_a_mismatch(tmp_path):
         loading.add_shipped([other])
     batch = Batch("another build", ('{"aqm": "' + shipped.name + '"}',), ())
     assert batch.plugins == (shipped,)
+
+
+def compile_for_another_processor() -> None:
+    import numba
+
+    numba.config.CPU_NAME = "generic"
+    compiled.target.cache_clear()
+
+
+@pytest.mark.filterwarnings("default")
+def test_workers_in_other_processes_compile_the_source_and_refuse_another_target(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    made, _ = swept(tmp_path, "0.75")
+    (tmp_path / "swept.py").unlink()
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        there = execute.run(made, tmp_path / "there", scheduler=cluster.scheduler_address)
+        made.run(tmp_path / "here", progress=False)
+        assert (there.ran, there.failures) == (4, ())
+        found = [
+            {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.parquet")}
+            for folder in (tmp_path / "there", tmp_path / "here")
+        ]
+        assert found[0] == found[1]
+        assert found[0]
+        with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+            client.run(compile_for_another_processor)
+        edited, _ = swept(tmp_path, "0.875")
+        refused = execute.run(edited, tmp_path / "other", scheduler=cluster.scheduler_address)
+    assert refused.ran == 2
+    assert [one.cell for one in refused.failures] == ["scheme=swept limit 50p"] * 2
+    assert re.search(
+        r"swept@\w+ is swept@\w+ here \(numba .*, generic\): results would not be", refused.failures[0].why
+    )
+
+
+def test_a_run_folder_has_the_source_and_the_command_that_repeats_it(tmp_path):
+    written(tmp_path, "def enqueue(self, packet, queue):\n    return sj.ACCEPT\n", "Kept")
+    command = [sys.executable, "-m", "sojourn", "compare"]
+    first = [
+        "dumbbell",
+        "--plugin",
+        "kept.py",
+        "--aqm",
+        "kept",
+        "--aqm",
+        "slow=fq:kept limit 40p",
+        "--replicates",
+        "2",
+    ]
+    first += [f"--set={one}" for one in SHORT]
+    subprocess.run([*command, *first, "--out", "out"], check=True, cwd=tmp_path)
+    (tmp_path / "kept.py").unlink()
+    out = tmp_path / "out"
+    page = html.unescape((out / "report.html").read_text(encoding="utf-8"))
+    again = shlex.split(re.search(r"sojourn compare (scenario.toml .*--out again)", page)[1])
+    assert [str(file.relative_to(out)) for file in (out / "plugins").iterdir()] == [
+        again[again.index("--plugin") + 1]
+    ]
+    subprocess.run([*command, *again], check=True, cwd=out)
+    for name in ("summary.csv", "schemes.json"):
+        assert (out / name).read_bytes() == (out / "again" / name).read_bytes()
+    shutil.rmtree(out / "again")
+    # What is not the run's own is not replaced.
+    (out / "plugins" / "mine.txt").touch()
+    over = [*command, *first[:1], "--out", "out", "--force"]
+    done = subprocess.run(over, cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert done.stderr.endswith(
+        "it holds 'plugins/mine.txt', which Sojourn did not write; name a new or empty folder\n"
+    )
+
+
+def test_the_memory_of_a_characterisation_is_that_of_the_algorithm(tmp_path):
+    # Half a megabyte in each instance: two megabytes in four queues.
+    fields = "    cells: list = [0.0] * 65_000\n"
+    file = written(tmp_path, "def enqueue(self, packet, queue):\n    return sj.ACCEPT\n", "Large", fields)
+    plugins.load(file)
+    given = Scheme("fq:large flows 4")
+    shipped = [dataclasses.astuple(one) for one in loading.shipped_in([given.canonical])]
+    tail, own = (
+        cost._memory({"scheme": text, "seed": 1, "replication": 0, "series": None}, 100, shipped)
+        for text in ("pfifo limit 1000p", given.text)
+    )
+    assert 1_500_000 < own - tail < 20_000_000
 
 
 def test_the_version_follows_from_source_compiler_and_target(tmp_path, monkeypatch):

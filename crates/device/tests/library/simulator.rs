@@ -279,6 +279,7 @@ fn schemes() -> Vec<String> {
         "dualpi2 target 1ms",
         "pie ecn target 2ms",
         "sfb target 2p max 4p",
+        "dropping_function formula \"min(1, max(0, (sojourn - 5ms) / 50ms))\" ecn",
     ];
     named.chain(odd.map(str::to_owned)).collect()
 }

@@ -1,7 +1,8 @@
 //! Many environments at a time, on threads that live as long as they do.
 
 use super::{Environment, Spec};
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::hint::spin_loop;
+use std::sync::mpsc::{channel, Receiver, RecvError, Sender, TryRecvError};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
@@ -87,6 +88,37 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Looks at a channel before its thread sleeps, and pauses between two looks: some 0.1 ms together.
+const LOOKS: u32 = 1024;
+const PAUSES: u32 = 8;
+/// Waits that sleep at once after one in which looking was in vain.
+const SKIPS: u32 = 15;
+
+/// Waits for messages. To wake a thread takes longer than a short step of a few environments, so it looks for a while before
+/// it sleeps. Where the other thread has no core of its own, looking takes its time away, so that is tried seldom.
+#[derive(Default)]
+struct Patience {
+    skips: u32,
+}
+
+impl Patience {
+    fn next<T>(&mut self, from: &Receiver<T>) -> Result<T, RecvError> {
+        if self.skips > 0 {
+            self.skips -= 1;
+            return from.recv();
+        }
+        for _ in 0..LOOKS {
+            match from.try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) => (0..PAUSES).for_each(|_| spin_loop()),
+            }
+        }
+        self.skips = SKIPS;
+        from.recv()
+    }
+}
+
 /// Environments of one kind; each thread has consecutive ones.
 pub struct Pool {
     spec: Arc<Spec>,
@@ -96,6 +128,7 @@ pub struct Pool {
     /// The first environment of each share, the local one first, and their number at the end.
     bounds: Vec<usize>,
     work: Vec<Work>,
+    patience: Patience,
 }
 
 impl Drop for Pool {
@@ -126,7 +159,8 @@ impl Pool {
             let (spec, count) = (Arc::clone(&spec), size(part));
             let body = move || {
                 let mut share = Share::new(&spec, count);
-                while let Ok(mut work) = take.recv() {
+                let mut patience = Patience::default();
+                while let Ok(mut work) = patience.next(&take) {
                     share.carry_out(&mut work);
                     if give.send(work).is_err() {
                         return;
@@ -139,7 +173,7 @@ impl Pool {
         }
         let local = Share::new(&spec, size(0));
         let work = (0..threads).map(|part| Self::room(&spec, size(part))).collect();
-        Ok(Self { spec, local, workers, bounds, work })
+        Ok(Self { spec, local, workers, bounds, work, patience: Patience::default() })
     }
 
     fn room(spec: &Spec, count: usize) -> Work {
@@ -250,7 +284,7 @@ impl Pool {
         }
         self.local.carry_out(mine);
         for (worker, work) in self.workers.iter().zip(others) {
-            *work = worker.from.recv().map_err(|_| broken())?;
+            *work = self.patience.next(&worker.from).map_err(|_| broken())?;
         }
         match self.work.iter_mut().find_map(|work| work.error.take()) {
             Some(error) => Err(error),
