@@ -126,8 +126,11 @@ def rows(advice: Advice) -> list[tuple[str, ...]]:
 
 
 def _number(one: Outcome, name: str) -> str:
-    found = one.estimate(name)
-    return metrics.rounded(found.mean, found.half_width).replace("-", "−")
+    found, runs = one.estimate(name), len(one.values[name])
+    if not found.replications:
+        return f"none in {runs} runs"
+    text = metrics.rounded(found.mean, found.half_width).replace("-", "−")
+    return text if found.replications == runs else f"{text} (none in {runs - found.replications} of {runs} runs)"
 
 
 def sentences(advice: Advice) -> list[str]:
@@ -142,7 +145,7 @@ def sentences(advice: Advice) -> list[str]:
         ]
     best, shaper = advice.best, advice.best.shaper
     made = [
-        f"Use {shaper.scheme} with a shaper of {shaper.down_mbit_s:.3g} Mbit/s down and {shaper.up_mbit_s:.3g} "
+        f"Use {shaper.scheme} with a shaper of {shaper.down_mbit_s:.4g} Mbit/s down and {shaper.up_mbit_s:.4g} "
         f"Mbit/s up.",
         f"Under load, the {which} falls from {today:.0f} to {best.mean(line.criterion):.0f} ms above the base RTT.",
     ]
@@ -159,7 +162,7 @@ def sentences(advice: Advice) -> list[str]:
         least = advice.at_least
         made.append(
             "The line's rate varies. With a shaper at the rate that it has in nine of ten seconds, "
-            f"{line.least_mbit_s:.3g} Mbit/s, the {which} is {least.mean(line.criterion):.0f} ms, and the download "
+            f"{line.least_mbit_s:.4g} Mbit/s, the {which} is {least.mean(line.criterion):.0f} ms, and the download "
             f"has {least.mean('down'):.3g} Mbit/s."
         )
     return made
@@ -191,7 +194,7 @@ def note(line: Line) -> str:
     site = SITES[line.site]
     return (
         f"Mean ± half-width of the 95 % interval, {SURE} replications, simulated: {site.downloads} downloads and "
-        f"{site.uploads} uploads beside the other needs."
+        f"{site.uploads} uploads beside the other needs. The download is that of transfers, pages and video."
     )
 
 
@@ -207,7 +210,8 @@ def data(advice: Advice) -> dict[str, Any]:
             if shaper is None
             else {"scheme": shaper.scheme, "down_mbit_s": shaper.down_mbit_s, "up_mbit_s": shaper.up_mbit_s}
         )
-        return {"shaper": setting, "values": {name: np.asarray(own).tolist() for name, own in one.values.items()}}
+        values = {name: [x if np.isfinite(x) else None for x in own.tolist()] for name, own in one.values.items()}
+        return {"shaper": setting, "values": values}
 
     best = advice.best
     return {

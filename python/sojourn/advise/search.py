@@ -226,19 +226,23 @@ def _values(line: Line, groups: dict[str, dict[str, Any]]) -> dict[str, float]:
     base = line.rtt_ms[0]
 
     def of(metric: str, *names: str) -> list[float]:
-        found = [groups[name].get(metric, math.nan) for name in names if name in groups]
-        return [float(value) for value in found if math.isfinite(value)]
+        return [float(groups[name].get(metric, math.nan)) for name in names if name in groups]
 
     values = {
         "latency": groups[PING]["rtt_ms_p99"] - base,
         "latency_mean": groups[PING]["rtt_ms_mean"] - base,
-        "down": sum(of("goodput_bit_s", "download_near", "download_far")) / 1e6,
-        "up": sum(of("goodput_bit_s", "upload_near", "upload_far")) / 1e6,
+        # Pages and video too: what they take from the downloads is not lost.
+        "down": float(np.nansum(of("goodput_bit_s", "download_near", "download_far", "web", "video"))) / 1e6,
+        "up": float(np.nansum(of("goodput_bit_s", "upload_near", "upload_far"))) / 1e6,
     }
-    optional = {
-        "mos": min(of("voip_mos", "call_down", "call_up"), default=math.nan),
-        "game": 100 * max(of("delay_above_50_ms_ratio", "game_down"), default=math.nan),
-        "page": max(of("page_load_s_mean", "web"), default=math.nan),
-        "rebuffer": 100 * max(of("video_rebuffer_ratio", "video"), default=math.nan),
-    }
-    return values | {name: value for name, value in optional.items() if math.isfinite(value)}
+    # NaN where a need was simulated but has no value, such as the load time when no page was loaded to its end.
+    if own := of("voip_mos", "call_down", "call_up"):
+        values["mos"] = float(np.min(own))
+    for name, metric, group, scale in (
+        ("game", "delay_above_50_ms_ratio", "game_down", 100.0),
+        ("page", "page_load_s_mean", "web", 1.0),
+        ("rebuffer", "video_rebuffer_ratio", "video", 100.0),
+    ):
+        if own := of(metric, group):
+            values[name] = scale * own[0]
+    return values
