@@ -72,7 +72,9 @@ def advice() -> str:
             f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs})",
             difference(row).replace("-", "−"),
             verdict(row) if row.passes else f"**{verdict(row)}**",
-            f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
+            "same"
+            if advised.is_like_the_machines(row.point)
+            else f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
                 "-", "−"
             ).replace("%", " %"),
         ]
@@ -85,9 +87,16 @@ def advice() -> str:
         "Linux (runs)",
         "difference ± 95 %",
         "verdict",
-        "with htb as the line",
+        "with the machine's line",
     ]
     return markdown(heads, rows)
+
+
+def on_linux(first: tuple[float, ...], second: tuple[float, ...]) -> str:
+    """Whether the first scheme's runs are all above the second's, as crosscheck/linux/README.md says."""
+    if min(first) > max(second):
+        return "confirmed"
+    return "**refuted**" if sum(first) / len(first) < sum(second) / len(second) else "undecided"
 
 
 def atlas() -> str:
@@ -99,7 +108,7 @@ def atlas() -> str:
         if any(row is None for row in own):
             continue
         first, second = (row for row in own if row is not None)
-        is_confirmed = first.theirs.value > second.theirs.value
+        verdict_of_linux = on_linux(first.theirs.values, second.theirs.values)
         for scheme, row in zip(finding.schemes, (first, second), strict=True):
             rows.append(
                 [
@@ -108,7 +117,7 @@ def atlas() -> str:
                     f"{finding.title} ({finding.unit})",
                     number(row.ours, finding.digits),
                     f"{number(row.theirs.value, finding.digits)} ({row.theirs.runs})",
-                    ("confirmed" if is_confirmed else "**refuted**") if scheme == finding.schemes[0] else "",
+                    verdict_of_linux if scheme == finding.schemes[0] else "",
                 ]
             )
     rows += falling_rate()
