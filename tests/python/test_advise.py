@@ -181,6 +181,22 @@ def test_the_download_is_that_of_all_transfers() -> None:
     assert "mos" not in found
 
 
+def test_the_second_choice_is_set_beside_the_first() -> None:
+    def of(scheme: str, *latencies: float) -> Outcome:
+        one = outcome(Shaper(scheme, 9.0, 1.0), 0.0)
+        return Outcome(one.shaper, {**one.values, "latency": np.array(latencies)})
+
+    best, second = of("codel", 10.0, 12.0, 11.0), of("pie", 15.0, 17.1, 15.9)
+    advice = Advice(Line(10, 1), "linux", outcome(None, 200.0), best, second, (best, second))
+    # Pairs differ by 5, 5.1 and 4.9 ms: 5 ± 4.303 * 0.1 / sqrt(3) = 0.25 ms.
+    assert advice.certainty == (
+        "With pie, the second choice, the latency is 5.0 ± 0.2 ms higher; the difference is significant"
+        " at the 5 % level"
+    )
+    advice = replace(advice, second=of("pie", 9.0, 13.0, 10.5))
+    assert "0.2 ± 2.6 ms lower; the difference is not significant" in advice.certainty
+
+
 def test_rates_are_written_out() -> None:
     one = outcome(Shaper("codel", 9_900.0, 247.5), 5.0)
     advice = Advice(Line(10_000, 250), "linux", outcome(None, 200.0), one, None, (one,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -182,7 +183,7 @@ def text(advice: Advice) -> str:
         "\n".join(sentences(advice)),
         "",
         table(heads, [list(row) for row in rows(advice)], numbers=True),
-        note(advice.line),
+        textwrap.fill(note(advice.line), 100),
     ]
     if advice.best and advice.best.shaper:
         parts += ["", *commands(advice.line, advice.platform, advice.best.shaper)]

@@ -99,13 +99,13 @@ class Advice:
             return ""
         name = self.line.criterion
         ours, theirs = self.best.values[name], self.second.values[name]
-        gap = stats.paired(ours, theirs)
+        gap = stats.paired(theirs, ours)
         other = self.second.shaper.scheme if self.second.shaper else "none"
-        mine = self.best.shaper.scheme if self.best.shaper else "none"
         half = "" if gap.half_width is None else f" ± {gap.half_width:.1f}"
-        text = f"{mine} has a latency of {gap.mean:+.1f}{half} ms beside {other}, the second choice"
-        how = "the difference is certain" if gap.excludes_zero else "the difference is not certain"
-        return f"{text}: {how}".replace("-", "−")
+        how = "significant" if gap.excludes_zero else "not significant"
+        which = "higher" if gap.mean >= 0 else "lower"
+        text = f"With {other}, the second choice, the latency is {abs(gap.mean):.1f}{half} ms {which}"
+        return f"{text}; the difference is {how} at the 5 % level"
 
 
 def advise(
