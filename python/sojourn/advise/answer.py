@@ -121,12 +121,13 @@ def rows(advice: Advice) -> list[tuple[str, ...]]:
     for name, title, unit, _ in MEASURES:
         if name not in advice.today.values:
             continue
-        cells = [_number(one, name) for one in (advice.today, advice.best) if one is not None]
+        cells = [number(one, name) for one in (advice.today, advice.best) if one is not None]
         made.append((f"{title} ({unit})" if unit else title, *cells))
     return made
 
 
-def _number(one: Outcome, name: str) -> str:
+def number(one: Outcome, name: str) -> str:
+    """Return the mean of a measure with its half-width, and in how many runs it has no value."""
     found, runs = one.estimate(name), len(one.values[name])
     if not found.replications:
         return f"none in {runs} runs"
