@@ -190,8 +190,8 @@ def test_the_second_choice_is_set_beside_the_first() -> None:
     advice = Advice(Line(10, 1), "linux", outcome(None, 200.0), best, second, (best, second))
     # Pairs differ by 5, 5.1 and 4.9 ms: 5 ± 4.303 * 0.1 / sqrt(3) = 0.25 ms.
     assert advice.certainty == (
-        "With pie, the second choice, the latency is 5.0 ± 0.2 ms higher; the difference is significant"
-        " at the 5 % level"
+        "With pie at 9/1 Mbit/s, the second choice, the latency is 5.0 ± 0.2 ms higher; the difference is significant"
+        " at the 5 % level. The goodput is 8/1 Mbit/s there"
     )
     advice = replace(advice, second=of("pie", 9.0, 13.0, 10.5))
     assert "0.2 ± 2.6 ms lower; the difference is not significant" in advice.certainty

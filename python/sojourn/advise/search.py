@@ -100,12 +100,18 @@ class Advice:
         name = self.line.criterion
         ours, theirs = self.best.values[name], self.second.values[name]
         gap = stats.paired(theirs, ours)
-        other = self.second.shaper.scheme if self.second.shaper else "none"
+        shaper = self.second.shaper
+        other = (
+            f"{shaper.scheme} at {shaper.down_mbit_s:.4g}/{shaper.up_mbit_s:.4g} Mbit/s" if shaper else "no shaper"
+        )
         half = "" if gap.half_width is None else f" ± {gap.half_width:.1f}"
         how = "significant" if gap.excludes_zero else "not significant"
         which = "higher" if gap.mean >= 0 else "lower"
-        text = f"With {other}, the second choice, the latency is {abs(gap.mean):.1f}{half} ms {which}"
-        return f"{text}; the difference is {how} at the 5 % level"
+        return (
+            f"With {other}, the second choice, the latency is {abs(gap.mean):.1f}{half} ms {which}; the difference is "
+            f"{how} at the 5 % level. The goodput is {self.second.mean('down'):.4g}/{self.second.mean('up'):.4g} Mbit/s "
+            "there"
+        )
 
 
 def advise(
