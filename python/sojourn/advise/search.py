@@ -108,9 +108,9 @@ class Advice:
         how = "significant" if gap.excludes_zero else "not significant"
         which = "higher" if gap.mean >= 0 else "lower"
         return (
-            f"With {other}, the second choice, the latency is {abs(gap.mean):.1f}{half} ms {which}; the difference is "
-            f"{how} at the 5 % level. The goodput is {self.second.mean('down'):.4g}/{self.second.mean('up'):.4g} Mbit/s "
-            "there"
+            f"With {other}, the second choice, the latency is {abs(gap.mean):.1f}{half} ms {which}; the difference "
+            f"is {how} at the 5 % level. The goodput is {self.second.mean('down'):.4g}/"
+            f"{self.second.mean('up'):.4g} Mbit/s there"
         )
 
 
