@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn import core
+from sojourn import core, linux_tcp
 from sojourn.advise import Line, advise, answer, search
 from sojourn.advise.household import Shaper, network
 from sojourn.advise.search import Advice, Outcome
@@ -43,6 +43,17 @@ def test_the_base_rtt_is_that_of_the_range() -> None:
     for name, rtt in (("near", 15.0), ("far", 120.0)):
         one_way = sum(float(links[part]["delay"].split()[0]) for part in (name, "line", "lan"))
         assert 2 * one_way == pytest.approx(rtt)
+
+
+def test_flows_are_those_of_linux_hosts() -> None:
+    document = network(Line(50, 10, "vdsl"), None).to_dict()
+    found = [flow["transport"] for flow in document["flows"] if flow["transport"]["kind"] == "tcp"]
+    # Downloads and uploads of two servers, pages and video.
+    assert len(found) == 6
+    for one in found:
+        assert {key: one[key] for key in linux_tcp.KEYS} == linux_tcp.KEYS
+        # PPPoE: 1492 B less 40 B of headers and 12 B of timestamps.
+        assert one["mss"] == "1440 B"
 
 
 def test_the_shaper_stands_where_it_is_said_to_stand() -> None:
