@@ -7,7 +7,7 @@ household has downloads, uploads and a ping; the machine has no calls, games, pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sojourn.advise import search
@@ -37,19 +37,18 @@ class Household:
         The line and what passes it.
     shaper
         The recommendation.
-    other
-        Another setting that it tried; None for none.
+    others
+        Other settings that it tried, by name: what earlier models recommended.
     """
 
     name: str
     line: Line
     shaper: Shaper
-    other: Shaper | None = None
+    others: Mapping[str, Shaper] = field(default_factory=dict)
 
     def settings(self) -> dict[str, Shaper | None]:
         """Return the settings of the gateway that are compared."""
-        other = {} if self.other is None else {self.other.scheme: self.other}
-        return {RECOMMENDED: self.shaper, TODAY: None, **other}
+        return {RECOMMENDED: self.shaper, TODAY: None, **self.others}
 
 
 def _line(down: float, up: float, technology: str) -> Line:
@@ -57,10 +56,16 @@ def _line(down: float, up: float, technology: str) -> Line:
 
 
 HOUSEHOLDS: Final = (
-    Household("adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 15.2, 0.99)),
-    Household("vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9), Shaper("fq_codel", 49.5, 9.9)),
+    Household(
+        "adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 14.4, 0.99),
+        {"cake at 15.2": Shaper("cake besteffort", 15.2, 0.99)},
+    ),
+    Household(
+        "vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9),
+        {"fq_codel": Shaper("fq_codel", 49.5, 9.9)},
+    ),
     Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
-)
+)  # fmt: skip
 
 
 def _of_ping(metric: str, base_ms: float) -> Any:
