@@ -89,7 +89,7 @@ def _buffer(setting: Setting) -> str:
 
 
 def _headlines(whole: Characterisation) -> list[str]:
-    """Count, for each other scheme, the networks in which the subject is lower, higher or not certainly different."""
+    """Count, for each other scheme, the networks in which the subject is lower, higher or not significantly different."""
     subject = whole.subject.label
     made = []
     for other in (one.label for one in whole.everyone if one.label != subject):
@@ -105,7 +105,7 @@ def _headlines(whole: Characterisation) -> list[str]:
             counts = {how: known.count(how) for how in ("lower", "higher", "tied")}
             parts.append(
                 f"{word} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
-                f"not certainly different in {counts['tied']}"
+                f"no significant difference in {counts['tied']}"
             )
         made.append(f"Beside {other}: {'; '.join(parts)}.")
     return made
@@ -175,7 +175,7 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
         )
     ]
     shown = _level(one)
-    at = f" ({one.factor} {scenario.level(shown)})" if shown is not None else ""
+    at = f" ({one.factor} = {scenario.level(shown)})" if shown is not None else ""
     caption = (
         f"Goodput against queueing delay{at}: small points are runs, a marker is their median, and the shape is the "
         "ellipse of one standard deviation."
@@ -302,7 +302,7 @@ def _sentences(whole: Characterisation, one: Found) -> list[str]:
     every = one.levels()
     for level in every if len(every) <= 3 else (every[0], every[-1]):
         delay, goodput = (written(one.estimate(one.runs, subject, m, level), m) for m in (DELAY, GOODPUT))
-        start = "" if level is None else f"With {one.factor} {one.scenario.level(level)}, "
+        start = "" if level is None else f"With {one.factor} = {one.scenario.level(level)}, "
         sentence = f"{start}{subject} has a mean queueing delay of {delay} ms and a goodput of {goodput} Mbit/s."
         made.append(
             sentence
@@ -320,7 +320,7 @@ def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> s
     for how, text in (
         ("lower", "lower than with"),
         ("higher", "higher than with"),
-        ("tied", "not certainly different from"),
+        ("tied", "not significantly different from"),
     ):
         names = [label for label, what in found.items() if what == how]
         if names:
