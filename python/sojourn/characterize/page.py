@@ -89,7 +89,7 @@ def _buffer(setting: Setting) -> str:
 
 
 def _headlines(whole: Characterisation) -> list[str]:
-    """Count, for each other scheme, the networks in which the subject is lower, higher or not significantly different."""
+    """Count, for each other scheme, the networks in which the subject is lower, higher or tied."""
     subject = whole.subject.label
     made = []
     for other in (one.label for one in whole.everyone if one.label != subject):
