@@ -79,7 +79,8 @@ def overview(whole: Atlas, setting: Setting) -> str:
                 "Each cell has the mean. Green is a good rank, red a bad one, and bold the first. A scheme's rank is "
                 "one more than the number of schemes that are significantly better: by paired differences at the 5 % "
                 "level after Holm's correction over all pairs. So schemes whose differences are not significant "
-                "share a rank. Rows are in the order of the mean rank, which weighs every need alike; your needs differ.",
+                "share a rank. Rows are in the order of the mean rank, which weighs every need alike; your needs "
+                "differ.",
             ),
             (Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."), best, table),
         ),
