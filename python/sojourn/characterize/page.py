@@ -287,10 +287,8 @@ def _phase_table(one: Found, name: str) -> Drawing:
     for phase in dict.fromkeys(one.phases["phase"]):
         for label in one.labels:
             own = one.part(one.phases, label, phase=phase)
-            # A phase that repeats is one observation a run.
-            means = own.groupby("run", sort=False)[names].mean()
-            made.append((label, phase, *(written(stats.estimate(means[m].to_numpy()), m) for m in names)))
-    caption = "By phase; a phase that repeats is averaged within each run."
+            made.append((label, phase, *(written(stats.estimate(own[m].to_numpy()), m) for m in names)))
+    caption = "By phase; all occurrences of a phase in a run are one observation."
     return Drawing(f"{name}-phases", None, caption, ("Scheme", "Phase", *map(head, names)), tuple(made))
 
 
