@@ -107,7 +107,7 @@ def _headlines(whole: Characterisation) -> list[str]:
                 f"{word} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
                 f"no significant difference in {counts['tied']}"
             )
-        made.append(f"Beside {other}: {'; '.join(parts)}.")
+        made.append(f"Compared with {other}: {'; '.join(parts)}.")
     return made
 
 
