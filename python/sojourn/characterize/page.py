@@ -145,8 +145,8 @@ def _setup(whole: Characterisation) -> Section:
         "The warm-up comes from MSER-5 on the queue and the goodput of one pilot run of each scheme: the latest "
         "time at which a series settles, rounded up to 5 s, and 60 s where "
         "one does not settle within a minute. In each replication all schemes meet the same traffic.",
-        "To change a scenario, edit its plan and run “sojourn plan run PLAN --store STORE”. The command `sojourn "
-        "characterize` continues an interrupted run.",
+        "To change a scenario, edit its plan and run “sojourn plan run PLAN --store STORE”. The command “sojourn "
+        "characterize” continues an interrupted run.",
     )
     heads = ("Section", "Buffer (packets)", "Warm-up", "Measured", "Replications", "Plan")
     table = Drawing("setup", None, "The plans of this page", heads, tuple(rows))
