@@ -216,7 +216,7 @@ def main() -> None:
     """Writes those that are named."""
     for name in sys.argv[1:] or FILES:
         if name not in FILES:
-            raise SystemExit(f"{name} is no table; allowed: {', '.join(FILES)}")
+            raise SystemExit(f"unknown table {name}; allowed: {', '.join(FILES)}")
         made, files = FILES[name]
         table = made()
         for file in files:
