@@ -41,7 +41,7 @@ def read(folder: Path) -> execute.Atlas:
 def table(whole: execute.Atlas) -> str:
     """Returns the best of each need."""
     lines = [
-        "| need | what is measured | no scheme is certainly better than | value of the first |",
+        "| need | what is measured | no scheme is significantly better than | value of the first |",
         "| --- | --- | --- | --- |",
     ]
     for need in whole.needs:

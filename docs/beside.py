@@ -1,15 +1,20 @@
 """Writes the tables of the guides that set our numbers beside others.
 
-``docs/beside.py`` computes them and writes each between its two markers: a published figure in the guide of
-`sojourn characterize`, the check of advice on Linux in that of `sojourn advise`, and the findings of the atlas.
+``docs/beside.py [NAME ...]`` computes them and writes each between its two markers. `published` is a published figure
+in the guide of `sojourn characterize`; `households` and `advice` are five lines and the check on Linux, in that of
+`sojourn advise`; `findings` are of the atlas. Without a name, it does all.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+import time
 from pathlib import Path
 
 from sojourn import crosscheck, stats
+from sojourn.advise import Line, advise
+from sojourn.advise import answer as answered
 from sojourn.characterize.networks import NEWRENO, Group, Setting, network
 from sojourn.crosscheck import advised, findings, varying
 from sojourn.crosscheck.text import difference, number, verdict
@@ -60,6 +65,46 @@ def published() -> str:
     return markdown(["scheme", "ECN (ours)", "published, Mbit/s", "ours, Mbit/s", "difference"], rows)
 
 
+def households() -> str:
+    """What is recommended for five lines, and the CPU time of the answers."""
+    near, far = 15.0, 120.0
+    lines = (
+        ("ADSL 16/1", Line(16, 1, "adsl", rtt_ms=(near, far))),
+        ("VDSL 50/10", Line(50, 10, "vdsl", rtt_ms=(near, far))),
+        ("DOCSIS 250/25", Line(250, 25, "docsis", rtt_ms=(near, far))),
+        ("fibre 1000/500", Line(1000, 500, "fibre", rtt_ms=(near, far))),
+        ("LTE, trace `lte`, 5 up", Line.following("lte", up_mbit_s=5.0, rtt_ms=(30.0, far))),
+    )
+    rows = []
+    for name, line in lines:
+        began = time.process_time()
+        found = advise(line)
+        cpu_s = time.process_time() - began
+        best = found.best
+        shaper = None if best is None else best.shaper
+        advised_rates = (
+            "nothing"
+            if shaper is None
+            else f"`{shaper.scheme}`, {shaper.down_mbit_s:.4g}/{shaper.up_mbit_s:.4g} Mbit/s"
+        )
+        changes = [
+            " → ".join(answered.number(one, measure) for one in (found.today, best) if one is not None)
+            for measure in (line.criterion, "down", "up", "mos", "page")
+        ]
+        rows.append([name, advised_rates, *changes, f"{cpu_s:.0f}"])
+    heads = [
+        "line",
+        "recommended",
+        "latency, ms",
+        "download, Mbit/s",
+        "upload, Mbit/s",
+        "MOS of calls",
+        "page load, s",
+        "CPU s",
+    ]
+    return markdown(heads, rows)
+
+
 def advice() -> str:
     """What was promised beside what Linux did, and what the same settings do on a line like that of the machine."""
     points = advised.points()
@@ -72,7 +117,9 @@ def advice() -> str:
             f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs})",
             difference(row).replace("-", "−"),
             verdict(row) if row.passes else f"**{verdict(row)}**",
-            f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
+            "same"
+            if advised.is_like_the_machines(row.point)
+            else f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
                 "-", "−"
             ).replace("%", " %"),
         ]
@@ -85,9 +132,16 @@ def advice() -> str:
         "Linux (runs)",
         "difference ± 95 %",
         "verdict",
-        "with htb as the line",
+        "with the machine's line",
     ]
     return markdown(heads, rows)
+
+
+def on_linux(first: tuple[float, ...], second: tuple[float, ...]) -> str:
+    """Whether the first scheme's runs are all above the second's, as crosscheck/linux/README.md says."""
+    if min(first) > max(second):
+        return "confirmed"
+    return "**refuted**" if sum(first) / len(first) < sum(second) / len(second) else "undecided"
 
 
 def atlas() -> str:
@@ -99,7 +153,7 @@ def atlas() -> str:
         if any(row is None for row in own):
             continue
         first, second = (row for row in own if row is not None)
-        is_confirmed = first.theirs.value > second.theirs.value
+        verdict_of_linux = on_linux(first.theirs.values, second.theirs.values)
         for scheme, row in zip(finding.schemes, (first, second), strict=True):
             rows.append(
                 [
@@ -108,7 +162,7 @@ def atlas() -> str:
                     f"{finding.title} ({finding.unit})",
                     number(row.ours, finding.digits),
                     f"{number(row.theirs.value, finding.digits)} ({row.theirs.runs})",
-                    ("confirmed" if is_confirmed else "**refuted**") if scheme == finding.schemes[0] else "",
+                    verdict_of_linux if scheme == finding.schemes[0] else "",
                 ]
             )
     rows += falling_rate()
@@ -150,13 +204,23 @@ def write(file: Path, name: str, table: str) -> None:
     file.write_text(made)
 
 
+FILES = {
+    "published": (published, ("guides/characterize.md",)),
+    "households": (households, ("guides/advise.md",)),
+    "advice": (advice, ("guides/advise.md",)),
+    "findings": (atlas, ("templates/atlas.md.in", "concepts/atlas.md")),
+}
+
+
 def main() -> None:
-    """Writes them all."""
-    write(DOCS / "guides" / "characterize.md", "published", published())
-    write(DOCS / "guides" / "advise.md", "advice", advice())
-    table = atlas()
-    for file in (DOCS / "templates" / "atlas.md.in", DOCS / "concepts" / "atlas.md"):
-        write(file, "findings", table)
+    """Writes those that are named."""
+    for name in sys.argv[1:] or FILES:
+        if name not in FILES:
+            raise SystemExit(f"unknown table {name}; allowed: {', '.join(FILES)}")
+        made, files = FILES[name]
+        table = made()
+        for file in files:
+            write(DOCS / file, name, table)
 
 
 if __name__ == "__main__":

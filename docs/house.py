@@ -28,7 +28,7 @@ WIDTHS: Final = {"": 960, "-narrow": 380}
 
 MODULES: Final = {
     "core": "core nesting suggest by_name processors whole_files toml",
-    "scenarios": "units draw traffic mix recorded scheme network topologies lines",
+    "scenarios": "units draw traffic mix recorded scheme network topologies lines linux_tcp",
     "metrics": "metrics tables",
     "results": "results export inert groups applications folder under_load",
     "pictures": "palette canvas plot multiples capacity trace",

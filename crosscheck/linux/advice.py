@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Records what the commands of `sojourn advise` do: a household behind a line with queues of its own, on Linux.
 
-    advice.py [--folder FOLDER] [--results FILE] [--runs N] [--only HOUSEHOLD] [--setting SETTING] [--table FILE]
+    advice.py [--folder FOLDER] [--results FILE] [--runs N] [--only HOUSEHOLD] [--setting SETTING] [--line LINE]
+              [--table FILE]
 
 A run boots the machine of run.py once. The households are those of `sojourn.crosscheck.advised`, so this takes the
 project's own Python. Runs that are in FILE already are left out. `--table` writes the results as CSV and records
@@ -26,7 +27,7 @@ from run import KERNEL, added, boot, image, lateness, reports
 
 from sojourn.advise import answer
 from sojourn.advise.household import SITES
-from sojourn.crosscheck.advised import HOUSEHOLDS, RECOMMENDED, TODAY, Household
+from sojourn.crosscheck.advised import HOUSEHOLDS, LINES, RECOMMENDED, TODAY, Household
 
 RUNS = 3
 PING_S, PING_BYTES = 0.05, 64
@@ -36,7 +37,7 @@ SLOW_MBIT_S, FASTER = 100, 4
 MTU_BYTES = {"pppoe-ptm": 1492, "pppoe-llcsnap": 1492}
 
 
-def settings(household: Household, setting: str, run: int) -> dict[str, Any]:
+def settings(household: Household, setting: str, run: int, line_is: str = LINES[0]) -> dict[str, Any]:
     """What the machine is told. Runs differ in when the flows start: within the first second, as on our side."""
     line, shaper = household.line, household.settings()[setting]
     options, share = answer.stab(line)
@@ -50,6 +51,7 @@ def settings(household: Household, setting: str, run: int) -> dict[str, Any]:
     ]
     warm_up, measured = line.seconds
     return {
+        "LINE_IS": line_is,
         "LINE": "\n".join(
             f"{round(rate * share * 1e6)}bit {line.buffer_packets(rate)} {options}"
             for rate in (line.down_mbit_s, line.up_mbit_s)
@@ -103,7 +105,7 @@ def row(household: Household, files: dict[str, bytes]) -> dict[str, Any]:
 def table(results: Path, file: Path) -> None:
     """Writes the results as CSV."""
     names = [one.name for one in HOUSEHOLDS]
-    write_table(results, file, lambda row: (names.index(row["household"]), row["setting"], row["run"]))
+    write_table(results, file, lambda row: (names.index(row["household"]), row["setting"], row["line"], row["run"]))
 
 
 def main() -> int:
@@ -114,6 +116,9 @@ def main() -> int:
     options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of each (default %(default)s)")
     options.add_argument("--only", metavar="HOUSEHOLD", help="one household")
     options.add_argument("--setting", metavar="SETTING", help=f"one setting of the gateway: {TODAY}, {RECOMMENDED}")
+    options.add_argument(
+        "--line", choices=LINES, default=LINES[0], help="what the line is in the machine (default %(default)s)"
+    )
     options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
     options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
     given = options.parse_args()
@@ -123,17 +128,17 @@ def main() -> int:
     done = set()
     if given.results.exists():
         rows = map(json.loads, given.results.read_text().splitlines())
-        done = {(row["household"], row["setting"], row["run"]) for row in rows}
+        done = {(row["household"], row["setting"], row["line"], row["run"]) for row in rows}
     about = {"kernel": image(given.folder, KERNEL)}
     for run in range(1, given.runs + 1):
         for household in HOUSEHOLDS:
             for setting in household.settings():
-                key = household.name, setting, run
+                key = household.name, setting, given.line, run
                 if key in done or given.only not in {None, household.name} or given.setting not in {None, setting}:
                     continue
                 files = boot(
                     given.folder,
-                    settings(household, setting, run),
+                    settings(household, setting, run, given.line),
                     "line.sh",
                     shift=0,
                     memory_mib=1024,
@@ -145,7 +150,7 @@ def main() -> int:
                     for name, content in files.items():
                         (folder / name).write_bytes(content)
                 about["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
-                named = dict(zip(("household", "setting", "run"), key, strict=True))
+                named = dict(zip(("household", "setting", "line", "run"), key, strict=True))
                 added(given.results, named | row(household, files) | about)
                 print(*key, flush=True)
     return 0

@@ -44,7 +44,7 @@ def settings(finding: Finding, scheme: str, run: int) -> dict[str, Any]:
         parts = min(GROUPS, number)
         for k in range(parts):
             flows = number // parts + (k < number % parts)
-            # UDP first: behind TCP's slow start, iperf3's first datagram is lost, and it gives up.
+            # UDP first, so that TCP's slow start does not lose iperf3's first datagram.
             start_s = draw.uniform(0, 0.1) if control == "udp" else 1 + draw.uniform(0, 1)
             groups.append(f"{control} {flows} {RTT_MS} {start_s:.4f} {words}".rstrip())
     return {

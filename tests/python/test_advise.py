@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sojourn import core
+from sojourn import core, linux_tcp
 from sojourn.advise import Line, advise, answer, search
 from sojourn.advise.household import Shaper, network
 from sojourn.advise.search import Advice, Outcome
@@ -42,6 +43,17 @@ def test_the_base_rtt_is_that_of_the_range() -> None:
     for name, rtt in (("near", 15.0), ("far", 120.0)):
         one_way = sum(float(links[part]["delay"].split()[0]) for part in (name, "line", "lan"))
         assert 2 * one_way == pytest.approx(rtt)
+
+
+def test_flows_are_those_of_linux_hosts() -> None:
+    document = network(Line(50, 10, "vdsl"), None).to_dict()
+    found = [flow["transport"] for flow in document["flows"] if flow["transport"]["kind"] == "tcp"]
+    # Downloads and uploads of two servers, pages and video.
+    assert len(found) == 6
+    for one in found:
+        assert {key: one[key] for key in linux_tcp.KEYS} == linux_tcp.KEYS
+        # PPPoE: 1492 B less 40 B of headers and 12 B of timestamps.
+        assert one["mss"] == "1440 B"
 
 
 def test_the_shaper_stands_where_it_is_said_to_stand() -> None:
@@ -145,6 +157,61 @@ def test_commands_have_rates_and_overheads_of_the_line() -> None:
     assert "uci set sqm.@queue[0].overhead='30'" in openwrt
     config = tomllib.loads("\n".join(answer.commands(line, "sojournd", shaper)))
     assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "45000 kbit/s", "framing": "pppoe-ptm"}
+
+
+def test_a_page_that_was_never_loaded_is_said() -> None:
+    # A page takes 4 s and 6 s in two of three replications, 5 s on average, and is never complete in the third.
+    line = Line(16, 1, "adsl")
+    fixed = {"latency": 200.0, "latency_mean": 150.0, "down": 10.0, "up": 0.2}
+    today = Outcome(
+        None, {name: np.full(3, value) for name, value in fixed.items()} | {"page": np.array([np.nan, 4, 6])}
+    )
+    best = Outcome(Shaper("cake", 15, 0.9), {**today.values, "latency": np.full(3, 20.0), "page": np.full(3, 1.0)})
+    advice = Advice(line, "linux", today, best, None, (best,))
+    (page,) = [row for row in answer.rows(advice) if row[0].startswith("web")]
+    assert page[1].startswith("5")
+    assert page[1].endswith("(none in 1 of 3 runs)")
+    assert page[2] == "1 ± 0"
+    # JSON has no word for NaN.
+    assert json.loads(json.dumps(answer.data(advice), allow_nan=False))["today"]["values"]["page"] == [None, 4.0, 6.0]
+    never = Outcome(None, {**today.values, "page": np.full(3, np.nan)})
+    (page,) = [row for row in answer.rows(replace(advice, today=never)) if row[0].startswith("web")]
+    assert page[1] == "none in 3 runs"
+
+
+def test_the_download_is_that_of_all_transfers() -> None:
+    names = (("download_near", 3e6), ("download_far", 2e6), ("video", 1e6), ("web", 0.5e6), ("upload_near", 0.3e6))
+    groups: dict[str, dict[str, Any]] = {name: {"goodput_bit_s": value} for name, value in names}
+    groups["ping"] = {"rtt_ms_p99": 50.0, "rtt_ms_mean": 40.0}
+    found = search._values(Line(16, 1, rtt_ms=(20.0, 20.0)), groups)
+    assert found["down"] == pytest.approx(6.5)
+    assert found["up"] == pytest.approx(0.3)
+    # Pages and video were asked for, and have no values.
+    assert np.isnan(found["page"])
+    assert np.isnan(found["rebuffer"])
+    assert "mos" not in found
+
+
+def test_the_second_choice_is_set_beside_the_first() -> None:
+    def of(scheme: str, *latencies: float) -> Outcome:
+        one = outcome(Shaper(scheme, 9.0, 1.0), 0.0)
+        return Outcome(one.shaper, {**one.values, "latency": np.array(latencies)})
+
+    best, second = of("codel", 10.0, 12.0, 11.0), of("pie", 15.0, 17.1, 15.9)
+    advice = Advice(Line(10, 1), "linux", outcome(None, 200.0), best, second, (best, second))
+    # Pairs differ by 5, 5.1 and 4.9 ms: 5 ± 4.303 * 0.1 / sqrt(3) = 0.25 ms.
+    assert advice.certainty == (
+        "With pie at 9/1 Mbit/s, the second choice, the latency is 5.0 ± 0.2 ms higher; the difference is significant"
+        " at the 5 % level. The goodput is 8/1 Mbit/s there"
+    )
+    advice = replace(advice, second=of("pie", 9.0, 13.0, 10.5))
+    assert "0.2 ± 2.6 ms lower; the difference is not significant" in advice.certainty
+
+
+def test_rates_are_written_out() -> None:
+    one = outcome(Shaper("codel", 9_900.0, 247.5), 5.0)
+    advice = Advice(Line(10_000, 250), "linux", outcome(None, 200.0), one, None, (one,))
+    assert answer.sentences(advice)[0] == "Use codel with a shaper of 9900 Mbit/s down and 247.5 Mbit/s up."
 
 
 def test_every_platform_has_what_it_is_offered() -> None:

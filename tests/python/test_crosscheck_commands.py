@@ -40,6 +40,7 @@ def test_the_machine_has_the_line_and_the_commands_of_the_advice() -> None:
         "9846154bit 167 overhead 16 linklayer ethernet",
     ]
     assert told["MTU"] == 1492
+    assert told["LINE_IS"] == "netem"
     household = advised.HOUSEHOLDS[1]
     assert told["COMMANDS"].split("\n") == answer.commands(household.line, "linux", household.shaper)
     flows = [line.split()[:2] for line in told["FLOWS"].split("\n")]
@@ -85,7 +86,7 @@ def test_every_recorded_row_becomes_part_of_a_point(module: ModuleType) -> None:
 def test_a_promise_is_judged_within_20_percent() -> None:
     household = advised.HOUSEHOLDS[0]
     row = dict.fromkeys(("latency_p99_ms", "latency_mean_ms", "down_mbit_s", "up_mbit_s"), "50")
-    (point,) = advised.points([row | {"household": household.name, "setting": advised.RECOMMENDED}])
+    (point,) = advised.points([row | {"household": household.name, "setting": advised.RECOMMENDED, "line": "netem"}])
     latency = point.metrics[0]
     assert latency.tolerance(50.0) == pytest.approx(10.0)
     # The ping's 99th percentile less the base RTT of 15 ms.
@@ -97,10 +98,15 @@ def test_a_promise_is_judged_within_20_percent() -> None:
 
 def test_the_line_of_the_machine_is_a_bucket() -> None:
     row = dict.fromkeys(("latency_p99_ms", "latency_mean_ms", "down_mbit_s", "up_mbit_s"), "50")
-    (point,) = advised.points([row | {"household": "vdsl", "setting": advised.TODAY}])
+    (point,) = advised.points([row | {"household": "vdsl", "setting": advised.TODAY, "line": "htb"}])
     links = {link["name"]: link for link in advised.with_the_machines_line(point).scenario["links"]}
     assert links["line"]["burst"] == {"down": "1600 B", "up": "1600 B"}
     assert all("burst" not in link for link in point.scenario["links"])
+    # htb is the line that ours is not like.
+    assert not advised.is_like_the_machines(point)
+    (other,) = advised.points([row | {"household": "vdsl", "setting": advised.TODAY, "line": "netem"}])
+    assert advised.is_like_the_machines(other)
+    assert other.name != point.name
 
 
 def test_recordings_of_commands_have_no_quick_form() -> None:

@@ -1,9 +1,10 @@
 # One household: servers s, the operator o, the gateway g and the home's client c. /point/settings says which.
 #
-#   s === o ==line== g --- c     o's way to g and its way to s are htb at the line's rates with tail drop: the
-#                                provider's queue and the modem's. The commands under test are g's. s's way out is
-#                                late by the whole base RTT, another one for each of its addresses.
+#   s === o ==line== g --- c     o's way to g and its way to s have the line's rates with tail drop: the provider's
+#                                queue and the modem's. The commands under test are g's. s's way out is late by the
+#                                whole base RTT, another one for each of its addresses.
 #
+# LINE_IS (netem: a packet arrives after its own time, as on a cable; htb: it does not wait for itself)
 # LINE (a line for each direction, down first: rate, packets of the queue, tc's stab) MTU RTT_MS (of each server)
 # FLOWS (lines of direction, server, start in s) COMMANDS SECONDS_ALL SECONDS_WARM_UP PING_INTERVAL PING_BYTES
 set -eu
@@ -47,9 +48,13 @@ done
 # The line's own queues.
 device=og
 while read -r rate packets stab; do
-    tc -n o qdisc add dev $device root handle 1: stab $stab htb default 1
-    tc -n o class add dev $device parent 1: classid 1:1 htb rate $rate quantum 1514
-    tc -n o qdisc add dev $device parent 1:1 handle 2: pfifo limit $packets
+    if [ $LINE_IS = netem ]; then
+        tc -n o qdisc add dev $device root handle 1: stab $stab netem limit $packets rate $rate
+    else
+        tc -n o qdisc add dev $device root handle 1: stab $stab htb default 1
+        tc -n o class add dev $device parent 1: classid 1:1 htb rate $rate quantum 1514
+        tc -n o qdisc add dev $device parent 1:1 handle 2: pfifo limit $packets
+    fi
     device=os
 done <<END
 $LINE

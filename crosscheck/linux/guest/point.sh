@@ -80,7 +80,9 @@ number=2
 while read -r control flows rtt_ms start_s words; do
     number=$((number + 1))
     ip netns exec a ping -c 2 -i 0.2 -q 10.0.2.$number >/dev/null </dev/null
-    ip netns exec b iperf3 -s -1 -J -i $INTERVAL -p $((5200 + number)) >server.$((number - 3)).json </dev/null &
+    # Bound, because an answer by UDP would come from b's first address, and the client would refuse it.
+    ip netns exec b iperf3 -s -1 -J -i $INTERVAL -B 10.0.2.$number -p $((5200 + number)) \
+        >server.$((number - 3)).json </dev/null &
 done <<END
 $FLOW_GROUPS
 END

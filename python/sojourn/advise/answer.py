@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -120,14 +121,18 @@ def rows(advice: Advice) -> list[tuple[str, ...]]:
     for name, title, unit, _ in MEASURES:
         if name not in advice.today.values:
             continue
-        cells = [_number(one, name) for one in (advice.today, advice.best) if one is not None]
+        cells = [number(one, name) for one in (advice.today, advice.best) if one is not None]
         made.append((f"{title} ({unit})" if unit else title, *cells))
     return made
 
 
-def _number(one: Outcome, name: str) -> str:
-    found = one.estimate(name)
-    return metrics.rounded(found.mean, found.half_width).replace("-", "−")
+def number(one: Outcome, name: str) -> str:
+    """Return the mean of a measure with its half-width, and in how many runs it has no value."""
+    found, runs = one.estimate(name), len(one.values[name])
+    if not found.replications:
+        return f"none in {runs} runs"
+    text = metrics.rounded(found.mean, found.half_width).replace("-", "−")
+    return text if found.replications == runs else f"{text} (none in {runs - found.replications} of {runs} runs)"
 
 
 def sentences(advice: Advice) -> list[str]:
@@ -142,7 +147,7 @@ def sentences(advice: Advice) -> list[str]:
         ]
     best, shaper = advice.best, advice.best.shaper
     made = [
-        f"Use {shaper.scheme} with a shaper of {shaper.down_mbit_s:.3g} Mbit/s down and {shaper.up_mbit_s:.3g} "
+        f"Use {shaper.scheme} with a shaper of {shaper.down_mbit_s:.4g} Mbit/s down and {shaper.up_mbit_s:.4g} "
         f"Mbit/s up.",
         f"Under load, the {which} falls from {today:.0f} to {best.mean(line.criterion):.0f} ms above the base RTT.",
     ]
@@ -159,7 +164,7 @@ def sentences(advice: Advice) -> list[str]:
         least = advice.at_least
         made.append(
             "The line's rate varies. With a shaper at the rate that it has in nine of ten seconds, "
-            f"{line.least_mbit_s:.3g} Mbit/s, the {which} is {least.mean(line.criterion):.0f} ms, and the download "
+            f"{line.least_mbit_s:.4g} Mbit/s, the {which} is {least.mean(line.criterion):.0f} ms, and the download "
             f"has {least.mean('down'):.3g} Mbit/s."
         )
     return made
@@ -179,7 +184,7 @@ def text(advice: Advice) -> str:
         "\n".join(sentences(advice)),
         "",
         table(heads, [list(row) for row in rows(advice)], numbers=True),
-        note(advice.line),
+        textwrap.fill(note(advice.line), 100),
     ]
     if advice.best and advice.best.shaper:
         parts += ["", *commands(advice.line, advice.platform, advice.best.shaper)]
@@ -191,7 +196,7 @@ def note(line: Line) -> str:
     site = SITES[line.site]
     return (
         f"Mean ± half-width of the 95 % interval, {SURE} replications, simulated: {site.downloads} downloads and "
-        f"{site.uploads} uploads beside the other needs."
+        f"{site.uploads} uploads beside the other needs. The download is that of transfers, pages and video."
     )
 
 
@@ -207,7 +212,8 @@ def data(advice: Advice) -> dict[str, Any]:
             if shaper is None
             else {"scheme": shaper.scheme, "down_mbit_s": shaper.down_mbit_s, "up_mbit_s": shaper.up_mbit_s}
         )
-        return {"shaper": setting, "values": {name: np.asarray(own).tolist() for name, own in one.values.items()}}
+        values = {name: [x if np.isfinite(x) else None for x in own.tolist()] for name, own in one.values.items()}
+        return {"shaper": setting, "values": values}
 
     best = advice.best
     return {

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn import draw, suggest
+from sojourn import draw, linux_tcp, suggest
 from sojourn.core import SojournError
 from sojourn.lines import TECHNOLOGIES
 from sojourn.network import Network
@@ -239,7 +239,8 @@ def _loaded(net: Network, line: Line) -> Network:
     """Add what the site does: always downloads and uploads, to the nearest and to the farthest server."""
     site = SITES[line.site]
     within = draw.uniform(s(0), s(1))
-    cubic = tcp(congestion_control="cubic", mss=bytes_(1440) if line.framing.startswith("pppoe") else None)
+    mss = bytes_(1440) if line.framing.startswith("pppoe") else None
+    cubic = tcp(congestion_control="cubic", mss=mss, **linux_tcp.KEYS)
 
     def flow(
         net: Network, name: str, server: str, count: int, *, hosts: str = "", up: bool = False, **more: Any

@@ -99,13 +99,19 @@ class Advice:
             return ""
         name = self.line.criterion
         ours, theirs = self.best.values[name], self.second.values[name]
-        gap = stats.paired(ours, theirs)
-        other = self.second.shaper.scheme if self.second.shaper else "none"
-        mine = self.best.shaper.scheme if self.best.shaper else "none"
+        gap = stats.paired(theirs, ours)
+        shaper = self.second.shaper
+        other = (
+            f"{shaper.scheme} at {shaper.down_mbit_s:.4g}/{shaper.up_mbit_s:.4g} Mbit/s" if shaper else "no shaper"
+        )
         half = "" if gap.half_width is None else f" ± {gap.half_width:.1f}"
-        text = f"{mine} has a latency of {gap.mean:+.1f}{half} ms beside {other}, the second choice"
-        how = "the difference is certain" if gap.excludes_zero else "the difference is not certain"
-        return f"{text}: {how}".replace("-", "−")
+        how = "significant" if gap.excludes_zero else "not significant"
+        which = "higher" if gap.mean >= 0 else "lower"
+        return (
+            f"With {other}, the second choice, the latency is {abs(gap.mean):.1f}{half} ms {which}; the difference "
+            f"is {how} at the 5 % level. The goodput is {self.second.mean('down'):.4g}/"
+            f"{self.second.mean('up'):.4g} Mbit/s there"
+        )
 
 
 def advise(
@@ -226,19 +232,23 @@ def _values(line: Line, groups: dict[str, dict[str, Any]]) -> dict[str, float]:
     base = line.rtt_ms[0]
 
     def of(metric: str, *names: str) -> list[float]:
-        found = [groups[name].get(metric, math.nan) for name in names if name in groups]
-        return [float(value) for value in found if math.isfinite(value)]
+        return [float(groups[name].get(metric, math.nan)) for name in names if name in groups]
 
     values = {
         "latency": groups[PING]["rtt_ms_p99"] - base,
         "latency_mean": groups[PING]["rtt_ms_mean"] - base,
-        "down": sum(of("goodput_bit_s", "download_near", "download_far")) / 1e6,
-        "up": sum(of("goodput_bit_s", "upload_near", "upload_far")) / 1e6,
+        # Pages and video too: what they take from the downloads is not lost.
+        "down": float(np.nansum(of("goodput_bit_s", "download_near", "download_far", "web", "video"))) / 1e6,
+        "up": float(np.nansum(of("goodput_bit_s", "upload_near", "upload_far"))) / 1e6,
     }
-    optional = {
-        "mos": min(of("voip_mos", "call_down", "call_up"), default=math.nan),
-        "game": 100 * max(of("delay_above_50_ms_ratio", "game_down"), default=math.nan),
-        "page": max(of("page_load_s_mean", "web"), default=math.nan),
-        "rebuffer": 100 * max(of("video_rebuffer_ratio", "video"), default=math.nan),
-    }
-    return values | {name: value for name, value in optional.items() if math.isfinite(value)}
+    # NaN where a need was simulated but has no value, such as the load time when no page was loaded to its end.
+    if own := of("voip_mos", "call_down", "call_up"):
+        values["mos"] = float(np.min(own))
+    for name, metric, group, scale in (
+        ("game", "delay_above_50_ms_ratio", "game_down", 100.0),
+        ("page", "page_load_s_mean", "web", 1.0),
+        ("rebuffer", "video_rebuffer_ratio", "video", 100.0),
+    ):
+        if own := of(metric, group):
+            values[name] = scale * own[0]
+    return values

@@ -123,9 +123,7 @@ def _group(metric: str, group: str, scale: float = 1.0, level: int | None = None
 
 def _phase(metric: str, phase: str) -> Values:
     def values(found: Found, label: str) -> Floats:
-        own = found.part(found.phases, label, phase=phase)
-        means: Floats = own.groupby("run", sort=False)[metric].mean().to_numpy(np.float64)
-        return means
+        return found.part(found.phases, label, phase=phase)[metric].to_numpy(np.float64)
 
     return values
 

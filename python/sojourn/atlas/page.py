@@ -48,7 +48,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
     best = Drawing(
         "best",
         None,
-        "For each need, the schemes that no other scheme certainly beats, and the number of the first of them.",
+        "For each need, the schemes that no other scheme beats significantly, and the number of the first of them.",
         ("Need", "What is measured", "Best", "Value"),
         tuple(
             (
@@ -76,13 +76,11 @@ def overview(whole: Atlas, setting: Setting) -> str:
             "ranks",
             "Need by scheme",
             (
-                "Each cell has the mean; green is a good rank, red a bad one, and bold the first. A scheme's rank "
-                "is one more than "
-                "the number of schemes that are certainly better: by paired differences at the 5 % level after "
-                "Holm's "
-                "correction over all pairs. Schemes whose differences are not certain therefore share a rank. Rows "
-                "are "
-                "in the order of the mean rank, which weighs every need alike; a user has needs of their own.",
+                "Each cell has the mean. Green is a good rank, red a bad one, and bold the first. A scheme's rank is "
+                "one more than the number of schemes that are significantly better: by paired differences at the 5 % "
+                "level after Holm's correction over all pairs. So schemes whose differences are not significant "
+                "share a rank. Rows are in the order of the mean rank, which weighs every need alike; your needs "
+                "differ.",
             ),
             (Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."), best, table),
         ),
@@ -148,8 +146,8 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
     text = tuple(
         sentence
         for sentence, there in (
-            (f"No scheme is certainly better in: {', '.join(strong)}.", strong),
-            (f"In the last quarter in: {', '.join(weak)}.", weak),
+            (f"No scheme is significantly better in: {', '.join(strong)}.", strong),
+            (f"In the last quarter of the ranks in: {', '.join(weak)}.", weak),
         )
         if there
     )

@@ -1,4 +1,4 @@
-"""Ranks with ties: a scheme's rank is one more than the number of schemes that are certainly better."""
+"""Ranks with ties: a scheme's rank is one more than the number of schemes that are significantly better."""
 
 from __future__ import annotations
 

@@ -47,8 +47,9 @@ class Found:
 
     @cached_property
     def phases(self) -> pd.DataFrame:
-        """A row a run and phase."""
-        return read.frame(self.cells, self.store, "phases")
+        """A row a run and phase: all its occurrences together, and all traffic."""
+        every = read.frame(self.cells, self.store, "phases")
+        return every[(every["occurrence"] == 0) & (every["group"] == "")] if len(every) else every
 
     @cached_property
     def distributions(self) -> pd.DataFrame:

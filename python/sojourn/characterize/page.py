@@ -89,7 +89,7 @@ def _buffer(setting: Setting) -> str:
 
 
 def _headlines(whole: Characterisation) -> list[str]:
-    """Count, for each other scheme, the networks in which the subject is lower, higher or not certainly different."""
+    """Count, for each other scheme, the networks in which the subject is lower, higher or tied."""
     subject = whole.subject.label
     made = []
     for other in (one.label for one in whole.everyone if one.label != subject):
@@ -105,9 +105,9 @@ def _headlines(whole: Characterisation) -> list[str]:
             counts = {how: known.count(how) for how in ("lower", "higher", "tied")}
             parts.append(
                 f"{word} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
-                f"not certainly different in {counts['tied']}"
+                f"no significant difference in {counts['tied']}"
             )
-        made.append(f"Beside {other}: {'; '.join(parts)}.")
+        made.append(f"Compared with {other}: {'; '.join(parts)}.")
     return made
 
 
@@ -145,8 +145,8 @@ def _setup(whole: Characterisation) -> Section:
         "The warm-up comes from MSER-5 on the queue and the goodput of one pilot run of each scheme: the latest "
         "time at which a series settles, rounded up to 5 s, and 60 s where "
         "one does not settle within a minute. In each replication all schemes meet the same traffic.",
-        "To change a scenario, edit its plan and run “sojourn plan run PLAN --store STORE”. The command `sojourn "
-        "characterize` continues an interrupted run.",
+        "To change a scenario, edit its plan and run “sojourn plan run PLAN --store STORE”. The command “sojourn "
+        "characterize” continues an interrupted run.",
     )
     heads = ("Section", "Buffer (packets)", "Warm-up", "Measured", "Replications", "Plan")
     table = Drawing("setup", None, "The plans of this page", heads, tuple(rows))
@@ -175,7 +175,7 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
         )
     ]
     shown = _level(one)
-    at = f" ({one.factor} {scenario.level(shown)})" if shown is not None else ""
+    at = f" ({one.factor} = {scenario.level(shown)})" if shown is not None else ""
     caption = (
         f"Goodput against queueing delay{at}: small points are runs, a marker is their median, and the shape is the "
         "ellipse of one standard deviation."
@@ -287,10 +287,8 @@ def _phase_table(one: Found, name: str) -> Drawing:
     for phase in dict.fromkeys(one.phases["phase"]):
         for label in one.labels:
             own = one.part(one.phases, label, phase=phase)
-            # A phase that repeats is one observation a run.
-            means = own.groupby("run", sort=False)[names].mean()
-            made.append((label, phase, *(written(stats.estimate(means[m].to_numpy()), m) for m in names)))
-    caption = "By phase; a phase that repeats is averaged within each run."
+            made.append((label, phase, *(written(stats.estimate(own[m].to_numpy()), m) for m in names)))
+    caption = "By phase; all occurrences of a phase in a run are one observation."
     return Drawing(f"{name}-phases", None, caption, ("Scheme", "Phase", *map(head, names)), tuple(made))
 
 
@@ -302,7 +300,7 @@ def _sentences(whole: Characterisation, one: Found) -> list[str]:
     every = one.levels()
     for level in every if len(every) <= 3 else (every[0], every[-1]):
         delay, goodput = (written(one.estimate(one.runs, subject, m, level), m) for m in (DELAY, GOODPUT))
-        start = "" if level is None else f"With {one.factor} {one.scenario.level(level)}, "
+        start = "" if level is None else f"With {one.factor} = {one.scenario.level(level)}, "
         sentence = f"{start}{subject} has a mean queueing delay of {delay} ms and a goodput of {goodput} Mbit/s."
         made.append(
             sentence
@@ -320,7 +318,7 @@ def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> s
     for how, text in (
         ("lower", "lower than with"),
         ("higher", "higher than with"),
-        ("tied", "not certainly different from"),
+        ("tied", "not significantly different from"),
     ):
         names = [label for label, what in found.items() if what == how]
         if names:

@@ -7,7 +7,7 @@ household has downloads, uploads and a ping; the machine has no calls, games, pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sojourn.advise import search
@@ -20,6 +20,9 @@ GROUP: Final = "advice"
 
 TODAY: Final = "today"
 RECOMMENDED: Final = "recommended"
+LINES: Final = ("netem", "htb")
+"""What the machine has for the line. A packet that leaves netem has taken its own time, as on a cable; at htb it has
+not, and the next one waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +37,18 @@ class Household:
         The line and what passes it.
     shaper
         The recommendation.
-    other
-        Another setting that it tried; None for none.
+    others
+        Other settings that it tried, by name: what earlier models recommended.
     """
 
     name: str
     line: Line
     shaper: Shaper
-    other: Shaper | None = None
+    others: Mapping[str, Shaper] = field(default_factory=dict)
 
     def settings(self) -> dict[str, Shaper | None]:
         """Return the settings of the gateway that are compared."""
-        other = {} if self.other is None else {self.other.scheme: self.other}
-        return {RECOMMENDED: self.shaper, TODAY: None, **other}
+        return {RECOMMENDED: self.shaper, TODAY: None, **self.others}
 
 
 def _line(down: float, up: float, technology: str) -> Line:
@@ -54,10 +56,16 @@ def _line(down: float, up: float, technology: str) -> Line:
 
 
 HOUSEHOLDS: Final = (
-    Household("adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 15.2, 0.99)),
-    Household("vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9), Shaper("fq_codel", 49.5, 9.9)),
+    Household(
+        "adsl", _line(16, 1, "adsl"), Shaper("cake besteffort", 14.4, 0.99),
+        {"cake at 15.2": Shaper("cake besteffort", 15.2, 0.99)},
+    ),
+    Household(
+        "vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9),
+        {"fq_codel": Shaper("fq_codel", 49.5, 9.9)},
+    ),
     Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
-)
+)  # fmt: skip
 
 
 def _of_ping(metric: str, base_ms: float) -> Any:
@@ -97,7 +105,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         As crosscheck/linux/advice.py records them; by default the recorded ones.
     """
-    return [_point(household, setting, own) for household, setting, own in _recorded(rows)]
+    return [_point(*recorded) for recorded in _recorded(rows)]
 
 
 def with_the_machines_line(point: Point) -> Point:
@@ -108,21 +116,29 @@ def with_the_machines_line(point: Point) -> Point:
     return replace(point, scenario=document)
 
 
-def _recorded(rows: Iterable[Mapping[str, str]] | None) -> Iterator[tuple[Household, str, list[Mapping[str, str]]]]:
-    grouped: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+def is_like_the_machines(point: Point) -> bool:
+    """Return whether the machine's line takes a packet's own time, as ours does."""
+    return not point.name.endswith(LINES[1])
+
+
+def _recorded(
+    rows: Iterable[Mapping[str, str]] | None,
+) -> Iterator[tuple[Household, str, str, list[Mapping[str, str]]]]:
+    grouped: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
     for row in records.table(RECORD) if rows is None else rows:
-        grouped.setdefault((row["household"], row["setting"]), []).append(row)
+        grouped.setdefault((row["household"], row["setting"], row["line"]), []).append(row)
     for household in HOUSEHOLDS:
         for setting in household.settings():
-            if own := grouped.get((household.name, setting)):
-                yield household, setting, own
+            for line in LINES:
+                if own := grouped.get((household.name, setting, line)):
+                    yield household, setting, line, own
 
 
-def _point(household: Household, setting: str, own: list[Mapping[str, str]]) -> Point:
+def _point(household: Household, setting: str, machine: str, own: list[Mapping[str, str]]) -> Point:
     line = household.line
     compared = metrics(line)
     return Point(
-        name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}",
+        name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}, line of {machine}",
         scenario=network(line, household.settings()[setting]).to_dict(),
         scheme=None,
         theirs={one.key: theirs([float(row[one.key]) for row in own]) for one in compared},

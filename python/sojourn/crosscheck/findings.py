@@ -27,6 +27,8 @@ _SETTING: Final = Setting()
 _LIMIT: Final = _SETTING.buffer()
 #: As tc and as we write them. PIE's timer counts ticks of 4 ms, and one more.
 SCHEMES: Final = {
+    "pfifo": (f"pfifo limit {_LIMIT}", f"pfifo limit {_LIMIT}p"),
+    "codel": (f"codel limit {_LIMIT}", f"codel preset linux limit {_LIMIT}p"),
     "pie": (f"pie limit {_LIMIT}", f"pie preset linux limit {_LIMIT}p tupdate 20ms"),
     "fq_pie": (f"fq_pie limit {_LIMIT}", f"fq_pie preset linux limit {_LIMIT}p tupdate 20ms"),
     "fq_codel": (f"fq_codel limit {_LIMIT}", f"fq_codel preset linux limit {_LIMIT}p"),
@@ -101,6 +103,11 @@ FINDINGS: Final = (
     Finding(
         "flood", "Beside UDP at three quarters of the capacity, SFQ leaves TCP more than FQ-CoDel does.", "5.3b",
         {}, ("sfq", "fq_codel"), (("reno", 1, ""), ("udp", 1, "-u -b 14.72M -l 1472")),
+        "goodput of TCP", "Mbit/s", 2, _group("tcp", "goodput_bit_s", 1e-6),
+    ),
+    Finding(
+        "flood_codel", "Beside UDP at three quarters of the capacity, tail drop leaves TCP more than CoDel does.",
+        "5.3b", {}, ("pfifo", "codel"), (("reno", 1, ""), ("udp", 1, "-u -b 14.72M -l 1472")),
         "goodput of TCP", "Mbit/s", 2, _group("tcp", "goodput_bit_s", 1e-6),
     ),
 )  # fmt: skip

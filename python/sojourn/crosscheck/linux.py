@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sojourn import linux_tcp
 from sojourn.core import Document
 from sojourn.crosscheck import records, sawtooth
 from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
@@ -363,18 +364,7 @@ def _flows(name: str, sender: str, group: Flows, host: Host, told_s: float, *, e
             "transport": {
                 "kind": "tcp",
                 "congestion_control": group.control,
-                # Linux's tcp_recovery 1 and tcp_early_retrans 3.
-                "recovery": "rack",
-                "tail_loss_probe": True,
-                # Its tcp_frto 2 and tcp_dsack 1.
-                "undo": True,
-                # Debian's CONFIG_HZ is 250.
-                "timer_tick": "4 ms",
-                "timestamp_tick": "1 ms",
-                # Half of tcp_rmem's 6 MiB is offered: at p047 Linux stands still at 2171 unacknowledged segments.
-                "receive_buffer": "3 MiB",
-                "segmentation_offload": True,
-                "ack_policy": "linux",
+                **linux_tcp.KEYS,
                 **({"ecn": True} if ecn else {}),
             },
             # iperf3's cookie.
