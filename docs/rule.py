@@ -52,7 +52,7 @@ def population(part: str) -> list[str]:
 
 def case_of(name: str) -> Case:
     """A topology with its traffic."""
-    net = topology.fill(topology.load(f"topohub:{name}"), capacity_bit_s=20_000_000)
+    net = topology.fill(topology.load(f"topohub:{name}"), capacity_bit_s=20_000_000, delay_ns=5_000_000)
     wanted, _ = topology.demands(net)
     return topology.build(net, wanted, flows=FLOWS_A_ROUTER * len(net.nodes), seed=PROTOCOL["seed"])
 

@@ -69,6 +69,7 @@ impl Counts {
 /// A station's interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
+    /// That its frames are from; of an access point with a port for each station, the present one.
     pub port: u32,
     /// Number of the port in the network.
     pub place: usize,

@@ -356,3 +356,50 @@ fn shares_of_the_channels_time_are_at_most_one() {
     let cell = &report.cells[0];
     assert_eq!((cell.medium_utilisation, cell.stations[1].air_time_share), (1.0, 1.0));
 }
+
+#[test]
+fn air_time_fairness_gives_stations_the_same_time() {
+    // IP packets of 1500 B to a station at 54 and one at 6 Mbit/s. A frame has 1536 B, so 12310 bits with service and tail:
+    // 57 symbols of 216 bits, or 513 of 24 bits; a symbol takes 4 us and the preamble 26. The answer, 14 B at 6 Mbit/s,
+    // takes 26 + 6 x 4 us, SIFS 10 us, and the propagation 1 us each way: 316 and 2140 us for an exchange.
+    let text = |keys: &str| {
+        let mut text = format!(
+            "name = \"down\"\nduration = \"22 s\"\nwarm_up = \"2 s\"\n[[nodes]]\nname = \"fast\"\n[[nodes]]\nname = \"slow\"\n\
+             [[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [\"fast\", \"slow\"]\nrates = {{slow = \"6 Mbit/s\"}}\n{keys}\n"
+        );
+        for station in ["fast", "slow"] {
+            text += &format!(
+                "[[flows]]\nname = \"{station}\"\nfrom = \"ap\"\nto = \"{station}\"\n\
+                 transport = {{kind = \"udp\", header = \"0 B\"}}\n\
+                 traffic = {{kind = \"poisson\", rate = \"40 Mbit/s\", packet_size = \"1500 B\"}}\n"
+            );
+        }
+        text
+    };
+    let of = |keys: &str| {
+        let reports = runs(&text(keys), None, 3, 2);
+        ["fast", "slow"].map(|group| estimate(reports.iter().map(|report| group_mean(report, group))).0)
+    };
+    let [fast, slow] = of("airtime_fairness = true");
+    let ratio = fast * 316.0 / (slow * 2140.0);
+    assert!((ratio - 1.0).abs() < 0.01, "air time {ratio}: {fast} and {slow}");
+    // With one queue, each has every other packet.
+    let [fast, slow] = of("");
+    assert!((fast / slow - 1.0).abs() < 0.01, "{fast} and {slow}");
+}
+
+#[test]
+fn air_time_fairness_serves_whoever_waits() {
+    // One queue and equal air time are the same with a single station.
+    let text = |keys: &str| {
+        format!(
+            "name = \"down\"\nduration = \"5 s\"\n[[nodes]]\nname = \"one\"\n[[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\n\
+             stations = [\"one\"]\nprofile = \"802.11n\"\naccess_point_queue = \"fq_codel\"\n{keys}\n\
+             [[flows]]\nname = \"one\"\nfrom = \"ap\"\nto = \"one\"\n\
+             transport = {{kind = \"tcp\", congestion_control = \"cubic\"}}\ntraffic = {{kind = \"bulk\"}}\n"
+        )
+    };
+    let goodput = |keys: &str| metric(&runs(&text(keys), None, 1, 1)[0], "goodput_bit_s");
+    let (plain, fair) = (goodput(""), goodput("airtime_fairness = true"));
+    assert!(plain > 40e6 && (fair / plain - 1.0).abs() < 0.02, "{plain} and {fair}");
+}
