@@ -383,9 +383,10 @@ fn air_time_fairness_gives_stations_the_same_time() {
     let [fast, slow] = of("airtime_fairness = true");
     let ratio = fast * 316.0 / (slow * 2140.0);
     assert!((ratio - 1.0).abs() < 0.01, "air time {ratio}: {fast} and {slow}");
-    // With one queue, each has every other packet.
+    // With one queue, each packet that is sent is as likely of one as of the other: of some 45,000, both have the half, with
+    // a standard error of their ratio of 1/sqrt(45,000) x 2 = 0.009.
     let [fast, slow] = of("");
-    assert!((fast / slow - 1.0).abs() < 0.01, "{fast} and {slow}");
+    assert!((fast / slow - 1.0).abs() < 0.03, "{fast} and {slow}");
 }
 
 #[test]
