@@ -1,7 +1,7 @@
 """The study of the page on the placement rule, as rule.toml fixes it: exhaustive search beside rules.
 
 ``docs/rule.py development`` and ``docs/rule.py held-out`` run the topologies of a part: five and ten minutes of CPU
-time. They print tables. Finished runs are kept in ``out/rule``.
+time. They print tables; a number after the part takes only so many topologies. Finished runs are kept in ``out/rule``.
 """
 
 from __future__ import annotations
@@ -162,12 +162,15 @@ def mean(values: Sequence[float]) -> str:
     return f"{of.mean:.1f} [{of.low or 0:.1f}, {of.high or 0:.1f}]"
 
 
-def report(part: str) -> None:
-    """Run a part and print what it shows."""
-    searched = [exhaustive(name) for name in population(part)]
+def report(part: str, most: int | None = None) -> None:
+    """Run a part, or its first topologies, and print what it shows."""
+    judged = []
+    for name in population(part)[:most]:
+        found = exhaustive(name)
+        judged.append([judge(found, size) for size in SIZES])
+        print(name, flush=True)
     tests = []
-    for size in SIZES:
-        every = [judge(each, size) for each in searched]
+    for size, every in zip(SIZES, zip(*judged, strict=True), strict=True):
         found = told(every)
         print(f"\n{part}, {size} router(s): {len(found)} of {len(every)} topologies have a gain")
         for name in (RULE, *PROTOCOL["rivals"], "best"):
@@ -190,4 +193,4 @@ def report(part: str) -> None:
 
 
 if __name__ == "__main__":
-    report(sys.argv[1])
+    report(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None)

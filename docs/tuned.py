@@ -30,6 +30,8 @@ NETWORK = str(DOCS / "tuned-network.toml")
 DELAY, GOODPUT = "sojourn_ms_p99", "goodput_bit_s"
 MEASURES = (DELAY, GOODPUT)
 REFERENCE = core.parse_aqm("codel limit 1000p")
+OFFSETS = {"codel": (8, 7), "cobalt": (-60, 5), "sojourn": (8, -5), "levels": (8, -12)}
+"""Of labels that would cover each other, in points."""
 JOBS = int(os.environ.get("JOBS", "1"))
 
 
@@ -177,7 +179,8 @@ def picture(judge: Judge, texts: dict[str, str]) -> None:
                 color=color,
                 linewidth=1,
             )
-            axes.annotate(one["name"], (100 * x.mean, y.mean), (6, 4), textcoords="offset points", fontsize=9)
+            place = OFFSETS.get(one["id"], (6, 4))
+            axes.annotate(one["name"], (100 * x.mean, y.mean), place, textcoords="offset points", fontsize=9)
         axes.plot(0, 0, "+", color="black", markersize=9)
         axes.annotate("CoDel, defaults", (0, 0), (6, 4), textcoords="offset points", fontsize=9)
         axes.set_xlabel("goodput over that of CoDel with defaults, logarithm in %")
