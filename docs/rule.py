@@ -1,7 +1,7 @@
 """The study of the page on the placement rule, as rule.toml fixes it: exhaustive search beside rules.
 
-``docs/rule.py development`` and ``docs/rule.py held-out`` run the topologies of a part: five and ten minutes of CPU
-time. They print tables; a number after the part takes only so many topologies. Finished runs are kept in ``out/rule``.
+``docs/rule.py development`` and ``docs/rule.py held-out`` run the topologies of a part, or its first N if a number
+follows: five and ten minutes of CPU time. They print tables. Finished runs are kept in ``out/rule``.
 """
 
 from __future__ import annotations
