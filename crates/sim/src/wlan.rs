@@ -100,9 +100,12 @@ impl Cell {
         ends.filter_map(|station| station.expiry(self.spec.slot)).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Whether a station's next transmission may take one more frame.
+    /// Whether a station's next transmission may take one more frame. With equal air time nothing may be left over for the
+    /// next one, and what was is sent alone: else the access point would never turn to another station.
     pub fn has_room(&self, station: u32) -> bool {
-        self.stations[station as usize].has_room(&self.spec)
+        let interface = &self.stations[station as usize];
+        let turns = station == 0 && self.airtime.is_some();
+        interface.has_room(&self.spec) && (!turns || !interface.has_rest && interface.fits_another(&self.spec))
     }
 
     /// Finds who begins now, or too soon after to hear it.

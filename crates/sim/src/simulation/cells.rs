@@ -129,6 +129,8 @@ impl Net {
             }
         }
         self.ports[port as usize].waking = false;
+        let interface = &mut self.cells[index].stations[station as usize];
+        interface.has_rest = !interface.held.is_empty();
         if self.cells[index].stations[station as usize].held.is_empty() {
             self.cell_take(cell, station);
         }
