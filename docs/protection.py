@@ -41,6 +41,8 @@ SCHEMES = {
     "SFB": ("sfb limit 100p", "two sets of 8 x 16 bins, whatever the number of flows"),
     "BLACK": (f"black {_RED}", "a cache of 20 flows"),
     "CHOKe": (f"choke {_RED}", _ONE),
+    "SRED": ("sred limit 100p", "a list of 1000 flows, whatever their number"),
+    "CARE": ("care limit 100p", "a list of 200 captured packets, whatever the number of flows"),
     "FQ-CoDel": ("fq_codel limit 100p", _QUEUES.format("CoDel")),
     "FQ-PIE": ("fq_pie limit 100p", _QUEUES.format("PIE")),
     "CAKE": ("cake besteffort memlimit 104kB", "1024 queues in sets of 8, each with its COBALT, and 1024 hosts"),

@@ -6,9 +6,11 @@
 //! All stations hear each other and the access point. Who begins within a propagation delay of another collides, and
 //! of colliding frames none is received. A frame is lost to errors at its receiver only; the others heed its duration.
 
+mod airtime;
 mod station;
 mod timing;
 
+pub(crate) use airtime::Airtime;
 pub(crate) use station::{Counts, Fate, Station};
 
 use crate::port::Busy;
@@ -24,6 +26,8 @@ use timing::{ACK, BLOCK_ACK, CTS, RTS};
 pub(crate) struct Cell {
     pub spec: scenario::Cell,
     pub stations: Vec<Station>,
+    /// Whose queue the access point serves, where it has one for each station.
+    pub airtime: Option<Airtime>,
     /// When the valid event looks at the channel.
     pub look_at: Instant,
     /// Who begins to transmit now.
@@ -40,12 +44,19 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// An idle cell.
-    pub fn new(spec: &scenario::Cell, stations: Vec<Station>, seed: u64, replication: u64) -> Self {
+    pub fn new(
+        spec: &scenario::Cell,
+        stations: Vec<Station>,
+        airtime: Option<Airtime>,
+        seed: u64,
+        replication: u64,
+    ) -> Self {
         let stream = |what: &str| Stream::new(seed, replication, &format!("cells/{}/{what}", spec.name));
         Self {
             look_at: Instant::NEVER,
             winners: Vec::with_capacity(stations.len()),
             stations,
+            airtime,
             backoff: stream("backoff"),
             errors: stream("errors"),
             busy: Busy::default(),
@@ -89,9 +100,12 @@ impl Cell {
         ends.filter_map(|station| station.expiry(self.spec.slot)).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Whether a station's next transmission may take one more frame.
+    /// Whether a station's next transmission may take one more frame. With equal air time nothing may be left over for the
+    /// next one, and what was is sent alone: else the access point would never turn to another station.
     pub fn has_room(&self, station: u32) -> bool {
-        self.stations[station as usize].has_room(&self.spec)
+        let interface = &self.stations[station as usize];
+        let turns = station == 0 && self.airtime.is_some();
+        interface.has_room(&self.spec) && (!turns || !interface.has_rest && interface.fits_another(&self.spec))
     }
 
     /// Finds who begins now, or too soon after to hear it.
@@ -146,6 +160,10 @@ impl Cell {
         station.idle = end;
         station.ready = done.max(end + spec.difs());
         let difs = spec.difs();
+        // Of what a station sends, its access point knows the air time if it was received.
+        if winner == 0 || received > 0 {
+            self.charge(winner, end - now);
+        }
         self.busy.add(now, end);
         self.silence(now, reserved, difs);
     }
@@ -174,9 +192,19 @@ impl Cell {
             station.idle = end;
             station.ready = station.done.max(end + if heard { eifs } else { spec.difs() });
         }
+        if self.winners.first() == Some(&0) {
+            self.charge(0, self.stations[0].done - now);
+        }
         self.collided.add(now, end);
         self.busy.add(now, end);
         self.silence(now, end, eifs);
+    }
+
+    /// Counts the air time of a transmission for the station at its other end, or its sender.
+    fn charge(&mut self, sender: u32, time: Span) {
+        let Some(airtime) = &mut self.airtime else { return };
+        let receiver = self.stations[sender as usize].held.front().map_or(0, |frame| frame.receiver);
+        airtime.charge(sender.max(receiver), time);
     }
 
     /// All who do not transmit stop counting slots, until `space` after `idle`.

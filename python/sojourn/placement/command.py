@@ -67,6 +67,11 @@ def add(verbs: Any) -> None:
         help="a centrality to compare; repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
         "betweenness, closeness, degree, random",
     )
+    parser.add_argument(
+        "--rule",
+        action="store_true",
+        help="print the routers that a rule chooses from topology and demands, without a simulation",
+    )
     add_number(parser, "--runs", "number of runs that the search may use", default=240)
     add_number(parser, "--replicates", "replications of each placement in the search", default=3)
     add_number(parser, "--fresh", "replications of the final comparison", default=10)
@@ -88,6 +93,9 @@ def run(options: argparse.Namespace) -> None:
     if options.tcp is None:
         options.tcp = "transfers" if options.objective == "fct" else "bulk"
     case, demands = topology.case(options)
+    if options.rule:
+        _by_rule(options, case)
+        return
     plan = placement.Plan(
         budget=options.budget,
         objective=options.objective,
@@ -121,6 +129,34 @@ def run(options: argparse.Namespace) -> None:
     )
     print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
     print(f"Report: {Path(options.out) / folder.REPORT}")
+
+
+def _by_rule(options: argparse.Namespace, case: topology.Case) -> None:
+    """Print the rule's choice, and the mean queueing delay that it expects."""
+    from sojourn.placement import relief
+
+    most = len(case.topology.nodes) - 1
+    if not 1 <= options.budget <= most:
+        raise SojournError(f"--budget is {options.budget}; allowed: 1 to {most} on {most + 1} routers")
+    if options.objective != "mean_latency":
+        raise SojournError(f"--rule is about mean_latency; --objective is {options.objective}")
+    if options.tcp != "bulk":
+        raise SojournError("--rule is about bulk TCP, which fills buffers; --tcp is transfers")
+    chosen = relief.choose(case, options.budget)
+    names = [case.topology.nodes[k].name for k in sorted(chosen)]
+    of = relief.Relief.of(case)
+    flows = sum(case.tcp.values()) + sum(case.udp.values())
+    before, after = (of.delay(routers) / flows for routers in (frozenset(), chosen))
+    if options.json:
+        print(json.dumps({"routers": names, "buffers_before": before, "buffers_after": after}, ensure_ascii=False))
+        return
+    print("Chosen by the rule: " + " and ".join(names))
+    print(
+        text.paragraph(
+            f"Of the buffers on its path, a flow is expected to meet {after:.2f} full ones instead of {before:.2f} "
+            "(mean over flows). Nothing was simulated."
+        )
+    )
 
 
 def document(found: Found) -> core.Document:
@@ -160,7 +196,7 @@ def document(found: Found) -> core.Document:
 
 def _question(options: argparse.Namespace) -> str:
     """Return what was asked for, without the options that change no result."""
-    aside = ("command", "out", "force", "jobs", "json")
+    aside = ("command", "out", "force", "jobs", "json", "rule")
     given = {name: value for name, value in vars(options).items() if name not in aside}
     return json.dumps(given, sort_keys=True, ensure_ascii=False, default=str)
 

@@ -43,6 +43,10 @@ pub struct CellTable {
     /// The queue is under test: a comparison replaces `access_point_queue` by each of its schemes.
     #[serde(default)]
     pub access_point_under_test: bool,
+    /// The access point has a queue for each station, each with `access_point_queue`, and serves stations so that each
+    /// has the same air time, as Linux's mac80211 does. Without it, one queue holds the packets for all stations.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub airtime_fairness: bool,
     /// Propagation delay between any two nodes. Two transmissions that begin within this time collide.
     #[serde(default = "micro")]
     pub delay: Quantity<Span>,
@@ -225,7 +229,8 @@ impl Profile {
 }
 
 impl CellTable {
-    /// The cell and its ports: the access point's, then the stations'.
+    /// The cell and its ports: the access point's, then the stations'. With air-time fairness, the access point has one
+    /// before each station's.
     pub(super) fn resolve(&self, index: usize, names: &Names, path: &Path) -> Result<(Cell, Vec<Port>), Error> {
         let cell = self.parameters(path)?;
         let found = names.find(&self.access_point, path.then("access_point"))?;
@@ -251,13 +256,20 @@ impl CellTable {
             device_queue: None,
             burst: None,
         };
-        let mut ports = vec![port(access_point, cell.data_rate)];
+        let towards = |station: usize| Port {
+            name: format!("{}:{}->{}", self.name, names.nodes[access_point], names.nodes[station]),
+            ..port(access_point, cell.data_rate)
+        };
+        let mut ports = if self.airtime_fairness { vec![] } else { vec![port(access_point, cell.data_rate)] };
         for (k, name) in self.stations.iter().enumerate() {
             let at = path.then("stations").then(k);
             for station in names.find(name, at.clone())? {
-                if ports.iter().any(|port| port.node() == station) {
+                if station == access_point || ports.iter().any(|port| port.node() == station) {
                     let node = &names.nodes[station];
                     return Err(Error::new(at, format!("names node {node} twice; allowed: each node once")));
+                }
+                if self.airtime_fairness {
+                    ports.push(towards(station));
                 }
                 ports.push(port(station, rates.remove(&station).unwrap_or(cell.data_rate)));
             }
@@ -303,6 +315,7 @@ impl CellTable {
             eifs: Span::ZERO,
             immediate_access: self.immediate_access,
             frame_error_rate: self.frame_error_rate,
+            airtime_fairness: self.airtime_fairness,
             aggregate_frames: self.aggregate_frames.unwrap_or(standard.aggregate_frames),
             aggregate_bytes: set(self.aggregate_bytes, Bytes::new(65_535)),
         };

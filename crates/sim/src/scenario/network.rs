@@ -260,6 +260,8 @@ pub struct Cell {
     pub immediate_access: bool,
     /// Probability that a data frame has errors.
     pub frame_error_rate: f64,
+    /// The access point has a port for each station, and gives them equal air time.
+    pub airtime_fairness: bool,
     /// Most frames of an A-MPDU; 1 for none.
     pub aggregate_frames: u32,
     /// Longest A-MPDU.

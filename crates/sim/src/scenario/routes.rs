@@ -46,7 +46,7 @@ impl<'a> Routes<'a> {
                     stations[bus].push(index);
                     on_buses[station].push(index);
                 }
-                // The access point's port is the first of its cell.
+                // The access point's port comes before those of the stations that it sends to.
                 PortKind::Cell { station, access_point, .. } if station == access_point => sending = index,
                 PortKind::Cell { station, access_point, .. } => {
                     inward[access_point].push(index);

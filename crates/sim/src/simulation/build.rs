@@ -11,7 +11,7 @@ use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
-use crate::wlan::{Cell, Station as Interface};
+use crate::wlan::{Airtime, Cell, Station as Interface};
 use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server, Traced};
 use sojourn_measure::{Histogram, Level, Synchronisation};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
@@ -302,21 +302,33 @@ fn members(network: &Network) -> BTreeMap<(usize, usize), u32> {
     let mut members = BTreeMap::new();
     for port in &network.ports {
         if let PortKind::Cell { cell, station, .. } = port.kind {
-            members.insert((cell, station), count[cell]);
-            count[cell] += 1;
+            // An access point may have several ports.
+            members.entry((cell, station)).or_insert_with(|| {
+                count[cell] += 1;
+                count[cell] - 1
+            });
         }
     }
     members
 }
 
 fn make_cells(network: &Network, options: &Options, places: &[Place]) -> Vec<Cell> {
-    let mut stations = vec![Vec::new(); network.cells.len()];
+    let mut stations = vec![(Vec::new(), Vec::new()); network.cells.len()];
     for (number, (port, place)) in network.ports.iter().zip(places).enumerate() {
-        if let (PortKind::Cell { cell, rate, .. }, Place::Port(index)) = (port.kind, *place) {
-            stations[cell].push(Interface::new(number, index, rate, &network.cells[cell]));
+        if let (PortKind::Cell { cell, rate, station, access_point }, Place::Port(index)) = (port.kind, *place) {
+            let (interfaces, towards) = &mut stations[cell];
+            if station == access_point {
+                towards.push(index);
+            }
+            if station != access_point || towards.len() == 1 {
+                interfaces.push(Interface::new(number, index, rate, &network.cells[cell]));
+            }
         }
     }
-    let cell = |(spec, stations)| Cell::new(spec, stations, options.seed, options.replication);
+    let cell = |(spec, (stations, towards)): (&scenario::Cell, (_, Vec<u32>))| {
+        let airtime = spec.airtime_fairness.then(|| Airtime::new(&towards));
+        Cell::new(spec, stations, airtime, options.seed, options.replication)
+    };
     network.cells.iter().zip(stations).map(cell).collect()
 }
 
@@ -373,7 +385,7 @@ fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Option
 fn make_ports(network: &Network, options: &Options) -> Ports {
     let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
-    let mut next_station = vec![0; network.cells.len()];
+    let members = members(network);
     let (mut places, mut ports) = (Vec::with_capacity(network.ports.len()), Vec::new());
     let (mut lines, mut line_queues) = (Vec::new(), Vec::new());
     for (index, port) in network.ports.iter().enumerate() {
@@ -394,9 +406,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
                 let medium = Medium::Bus { bus: bus as u32, station: Station::Idle };
                 (medium, channel.rate, channel.delay, channel.overhead)
             }
-            PortKind::Cell { cell, rate, .. } => {
-                let station = next_station[cell];
-                next_station[cell] += 1;
+            PortKind::Cell { cell, rate, station, .. } => {
+                let station = members[&(cell, station)];
                 (Medium::Cell { cell: cell as u32, station }, rate, network.cells[cell].delay, Bytes::ZERO)
             }
         };

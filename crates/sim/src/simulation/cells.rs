@@ -6,8 +6,11 @@ use crate::wlan::Fate;
 use sojourn_units::Instant;
 
 impl Net {
-    /// A station that holds no frame takes one from its queue and seeks access.
-    pub(super) fn cell_serve(&mut self, cell: u32, station: u32) {
+    /// A packet waits at a port of a station. If it holds no frame, it takes one and seeks access.
+    pub(super) fn cell_serve(&mut self, port: u32, cell: u32, station: u32) {
+        if let Some(airtime) = self.cells[cell as usize].airtime.as_mut().filter(|_| station == 0) {
+            airtime.wake(port);
+        }
         if !self.cells[cell as usize].stations[station as usize].held.is_empty() || !self.cell_take(cell, station) {
             return;
         }
@@ -18,12 +21,33 @@ impl Net {
 
     /// Moves one frame from the interface queue to the station; false when none waits.
     fn cell_take(&mut self, cell: u32, station: u32) -> bool {
-        let port = self.cells[cell as usize].stations[station as usize].port;
-        let Some(handle) = self.next_for_wire(port) else { return false };
+        let Some(handle) = self.cell_next(cell, station) else { return false };
         let packet = self.slab.get(handle);
         let (bytes, receiver) = (packet.bytes(), self.receivers[packet.hop as usize]);
         self.cells[cell as usize].stations[station as usize].hold(handle, bytes, receiver);
         true
+    }
+
+    /// The next packet of a station. An access point with a port for each station turns to another with every
+    /// transmission.
+    fn cell_next(&mut self, cell: u32, station: u32) -> Option<u32> {
+        // Bound: the stations, each of whose schemes may drop what it had.
+        loop {
+            let Self { cells, ports, .. } = self;
+            let channel = &mut cells[cell as usize];
+            let interface = &mut channel.stations[station as usize];
+            let is_new = station == 0 && interface.held.is_empty();
+            let airtime = channel.airtime.as_mut().filter(|_| is_new);
+            let turns = airtime.is_some();
+            if let Some(airtime) = airtime {
+                interface.port = airtime.pick(|port| ports[port as usize].probe.waiting.get() > 0)?;
+            }
+            let port = interface.port;
+            let next = self.next_for_wire(port);
+            if next.is_some() || !turns || self.ports[port as usize].probe.waiting.get() > 0 {
+                return next;
+            }
+        }
     }
 
     /// Sees to the event of the next transmission.
@@ -105,6 +129,8 @@ impl Net {
             }
         }
         self.ports[port as usize].waking = false;
+        let interface = &mut self.cells[index].stations[station as usize];
+        interface.has_rest = !interface.held.is_empty();
         if self.cells[index].stations[station as usize].held.is_empty() {
             self.cell_take(cell, station);
         }

@@ -269,7 +269,7 @@ impl Net {
             Medium::Shaped => self.shaped_serve(index, now),
             Medium::Bus { station: Station::Idle, .. } => self.contend(index, true),
             Medium::Bus { .. } => {}
-            Medium::Cell { cell, station } => self.cell_serve(cell, station),
+            Medium::Cell { cell, station } => self.cell_serve(index, cell, station),
         }
     }
 

@@ -325,8 +325,10 @@ impl Simulation {
                 queued += 1;
             }
             if let Medium::Cell { cell, station } = port.medium {
-                let held = &self.net.cells[cell as usize].stations[station as usize].held;
-                queued += held.iter().filter(|frame| frame.fate != Fate::Delivered).count() as u64;
+                let interface = &self.net.cells[cell as usize].stations[station as usize];
+                // An access point may have several ports; what it holds is from one of them.
+                let held = interface.held.iter().filter(|_| interface.port == index);
+                queued += held.filter(|frame| frame.fate != Fate::Delivered).count() as u64;
             }
             let backlog = port.server.backlog().packets;
             queued += backlog;

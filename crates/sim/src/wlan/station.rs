@@ -69,6 +69,7 @@ impl Counts {
 /// A station's interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
+    /// That its frames are from; of an access point with a port for each station, the present one.
     pub port: u32,
     /// Number of the port in the network.
     pub place: usize,
@@ -76,6 +77,8 @@ pub(crate) struct Station {
     pub(super) rate: BitRate,
     /// Frames taken from the queue, in order.
     pub held: VecDeque<Frame>,
+    /// They have been part of a transmission, or found no place in one.
+    pub has_rest: bool,
     pub(super) access: Access,
     pub(super) cw: u32,
     /// It finds the channel idle from then on.
@@ -100,6 +103,7 @@ impl Station {
             place,
             rate,
             held: VecDeque::with_capacity(spec.aggregate_frames as usize + 1),
+            has_rest: false,
             access: Access::Resting,
             cw: spec.cw_min,
             idle: Instant::ZERO,
@@ -122,6 +126,13 @@ impl Station {
     pub fn has_room(&self, spec: &scenario::Cell) -> bool {
         let (Some(first), Some(last)) = (self.held.front(), self.held.back()) else { return true };
         self.held.len() < spec.aggregate_frames as usize && first.receiver == last.receiver
+    }
+
+    /// Whether an A-MPDU of the frames held and one more like the last is short enough.
+    pub fn fits_another(&self, spec: &scenario::Cell) -> bool {
+        let length = |frame: &Frame| scenario::Cell::subframe(u64::from(frame.bytes) + spec.mac_header.get());
+        let held: u64 = self.held.iter().map(length).sum();
+        held + self.held.back().map_or(0, length) <= spec.aggregate_bytes.get()
     }
 
     /// When its transmission may begin, as far as it is waiting for one.

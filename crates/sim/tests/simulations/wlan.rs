@@ -356,3 +356,87 @@ fn shares_of_the_channels_time_are_at_most_one() {
     let cell = &report.cells[0];
     assert_eq!((cell.medium_utilisation, cell.stations[1].air_time_share), (1.0, 1.0));
 }
+
+#[test]
+fn air_time_fairness_gives_stations_the_same_time() {
+    // IP packets of 1500 B to a station at 54 and one at 6 Mbit/s. A frame has 1536 B, so 12310 bits with service and tail:
+    // 57 symbols of 216 bits, or 513 of 24 bits; a symbol takes 4 us and the preamble 26. The answer, 14 B at 6 Mbit/s,
+    // takes 26 + 6 x 4 us, SIFS 10 us, and the propagation 1 us each way: 316 and 2140 us for an exchange.
+    let text = |keys: &str| {
+        let mut text = format!(
+            "name = \"down\"\nduration = \"22 s\"\nwarm_up = \"2 s\"\n[[nodes]]\nname = \"fast\"\n[[nodes]]\nname = \"slow\"\n\
+             [[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [\"fast\", \"slow\"]\nrates = {{slow = \"6 Mbit/s\"}}\n{keys}\n"
+        );
+        for station in ["fast", "slow"] {
+            text += &format!(
+                "[[flows]]\nname = \"{station}\"\nfrom = \"ap\"\nto = \"{station}\"\n\
+                 transport = {{kind = \"udp\", header = \"0 B\"}}\n\
+                 traffic = {{kind = \"poisson\", rate = \"40 Mbit/s\", packet_size = \"1500 B\"}}\n"
+            );
+        }
+        text
+    };
+    let of = |keys: &str| {
+        let reports = runs(&text(keys), None, 3, 2);
+        ["fast", "slow"].map(|group| estimate(reports.iter().map(|report| group_mean(report, group))).0)
+    };
+    let [fast, slow] = of("airtime_fairness = true");
+    let ratio = fast * 316.0 / (slow * 2140.0);
+    assert!((ratio - 1.0).abs() < 0.01, "air time {ratio}: {fast} and {slow}");
+    // With one queue, each packet that is sent is as likely of one as of the other: of some 45,000, both have the half, with
+    // a standard error of their ratio of 1/sqrt(45,000) x 2 = 0.009.
+    let [fast, slow] = of("");
+    assert!((fast / slow - 1.0).abs() < 0.03, "{fast} and {slow}");
+}
+
+#[test]
+fn air_time_fairness_serves_whoever_waits() {
+    // One queue and equal air time are the same with a single station.
+    let text = |keys: &str| {
+        format!(
+            "name = \"down\"\nduration = \"5 s\"\n[[nodes]]\nname = \"one\"\n[[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\n\
+             stations = [\"one\"]\nprofile = \"802.11n\"\naccess_point_queue = \"fq_codel\"\n{keys}\n\
+             [[flows]]\nname = \"one\"\nfrom = \"ap\"\nto = \"one\"\n\
+             transport = {{kind = \"tcp\", congestion_control = \"cubic\"}}\ntraffic = {{kind = \"bulk\"}}\n"
+        )
+    };
+    let goodput = |keys: &str| metric(&runs(&text(keys), None, 1, 1)[0], "goodput_bit_s");
+    let (plain, fair) = (goodput(""), goodput("airtime_fairness = true"));
+    assert!(plain > 40e6 && (fair / plain - 1.0).abs() < 0.02, "{plain} and {fair}");
+}
+
+#[test]
+fn a_frame_that_is_repeated_is_counted_once() {
+    // Every other frame has errors, so most runs end with one that is still to be repeated: the audit of the run must find
+    // it at one of the two ports of the access point.
+    let text =
+        "name = \"down\"\nduration = \"300 ms\"\n[[nodes]]\nname = \"one\"\ncount = 2\n[[cells]]\nname = \"wlan\"\n\
+                access_point = \"ap\"\nstations = [\"one\"]\nframe_error_rate = 0.5\nairtime_fairness = true\n\
+                [[flows]]\nname = \"one\"\nfrom = \"ap\"\nto = \"one\"\ntransport = {kind = \"udp\"}\n\
+                traffic = {kind = \"poisson\", rate = \"40 Mbit/s\", packet_size = \"1500 B\"}\n";
+    let reports = runs(text, None, 20, 2);
+    assert!(reports.iter().all(|report| report.conservation.in_flight > 0));
+}
+
+#[test]
+fn aggregates_of_one_station_do_not_keep_others_waiting() {
+    // 64 frames of 1028 B of IP packets make more than the 65,535 B of an A-MPDU, and the queue of the slow station is never
+    // empty: a rest of its frames must not be the beginning of its next A-MPDU. Both stations want more than they get, so each
+    // has half of the time. At 65 Mbit/s an A-MPDU of 61 frames of 1068 B (with headers and padding) takes
+    // 36 us + 61 x 8544 b / 65 Mbit/s = 8.05 ms, SIFS and a block acknowledgement; at 6.5 Mbit/s ten times the data's part,
+    // 80.2 ms. The rates differ by a factor of 9.9.
+    let mut text = String::from(
+        "name = \"down\"\nduration = \"22 s\"\nwarm_up = \"2 s\"\n[[nodes]]\nname = \"fast\"\n[[nodes]]\nname = \"slow\"\n\
+         [[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [\"fast\", \"slow\"]\nprofile = \"802.11n\"\n\
+         rates = {slow = \"6500 kbit/s\"}\nairtime_fairness = true\n",
+    );
+    for station in ["fast", "slow"] {
+        text += &format!(
+            "[[flows]]\nname = \"{station}\"\nfrom = \"ap\"\nto = \"{station}\"\ntransport = {{kind = \"udp\"}}\n\
+             traffic = {{kind = \"poisson\", rate = \"60 Mbit/s\", packet_size = \"1000 B\"}}\n"
+        );
+    }
+    let reports = runs(&text, None, 3, 2);
+    let [fast, slow] = ["fast", "slow"].map(|group| estimate(reports.iter().map(|report| group_mean(report, group))).0);
+    assert!((fast / slow / 9.9 - 1.0).abs() < 0.05, "{fast} and {slow}");
+}

@@ -153,7 +153,7 @@ def result_of(
     if not is_good and text != "stopped":
         raise SojournError(f"{text_of or 'switched'}: {text}")
     cpu_s = time.thread_time() - start
-    return {**_result(paper, size, run, draw, json.loads(text)), "cpu_s": cpu_s} if is_good else None
+    return {**stored(paper, size, run, draw, json.loads(text)), "cpu_s": cpu_s} if is_good else None
 
 
 def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:
@@ -178,7 +178,7 @@ def schedule(paper: Experiment, back: Switchback, number: int) -> list[tuple[flo
     return [(at, paper.study[k]) for at, k in zip(starts, drawn, strict=True)]
 
 
-def _result(paper: Experiment, size: Size, run: Run, draw: traffic.Draw, report: Any) -> dict[str, Any]:
+def stored(paper: Experiment, size: Size, run: Run, draw: traffic.Draw, report: Any) -> dict[str, Any]:
     """Return what is stored of a run: which it is, its windows, and sums over groups of similar flows."""
     (queue,) = [one for one in report["queues"] if one["under_test"]]
     ids = {core.parse_aqm(one.text): one.id for one in paper.schemes}

@@ -1,0 +1,144 @@
+"""The second part of the page on the best dropping function, as front.toml fixes it: equal load, and a switchback.
+
+``docs/front.py`` prints the tables: some eight minutes of CPU time. Finished runs are kept in ``out/front``.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from optimal import PROTOCOL as FIRST
+from optimal import table
+
+from sojourn import _native, core, stats
+from sojourn.papers.shipped.dropping_functions import document, simulate, store
+from sojourn.papers.shipped.dropping_functions.document import Experiment, Size, Switchback
+from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
+from sojourn.papers.shipped.results import Keeper
+
+DOCS = Path(__file__).parent
+PROTOCOL = tomllib.loads((DOCS / "front.toml").read_text(encoding="utf-8"))
+REFERENCE = "d1"
+C, GOODPUT, UTILISATION = "impairment_c", "goodput", "utilisation"
+CANDIDATES = [name for name in PROTOCOL["schemes"] if name != REFERENCE]
+
+
+def experiment() -> tuple[Experiment, Size]:
+    """The study's experiment with the protocol's schemes and switchback."""
+    paper = document.load("dropping-functions")
+    texts = {one["id"]: one for one in FIRST["scheme"]}
+    schemes = tuple(document.Scheme(name, texts[name]["name"], texts[name]["text"]) for name in PROTOCOL["schemes"])
+    keys = {name: value for name, value in PROTOCOL["switchback"].items() if name != "first"}
+    back = Switchback(**{**keys, "demand": tuple(keys["demand"])})
+    return replace(paper, schemes=schemes), replace(paper.sizes["quick"], switchback=back)
+
+
+def goodput(report: Any, draw: Any) -> float:
+    """What receivers got of payload, without uploads, over the link's rate."""
+    flows = [flow for flow in report["flows"] if draw.kind[flow["group"]] != "upload"]
+    return sum(flow["metrics"]["goodput_bit_s"] or 0.0 for flow in flows) / 1e9
+
+
+def paired() -> Iterator[dict[str, Any]]:
+    """The runs of the first part: windows and goodput."""
+    paper, size = experiment()
+    keeper = Keeper(DOCS.parent / "out/front")
+    for block in PROTOCOL["blocks"]:
+        for demand in PROTOCOL["demands"]:
+            draw = None
+            for scheme in paper.schemes:
+                run = Run(PAIRED, block, demand, scheme)
+                of = {**simulate.settings(paper, size, run), "with": GOODPUT}
+                found = keeper.find(WINDOWS, of)
+                if found is None:
+                    draw = draw or simulate.draw_of(paper, size, run)
+                    task = {"scheme": scheme.text, "seed": 1, "replication": block, "series": None}
+                    ((is_good, text),) = core.run_batch([draw.scenario], [(0, json.dumps(task))], _native.Stop())
+                    if not is_good:
+                        raise SystemExit(text)
+                    report = json.loads(text)
+                    made = simulate.stored(paper, size, run, draw, report)
+                    found = keeper.keep(WINDOWS, of, {**made, GOODPUT: goodput(report, draw)})
+                yield found
+            print(block, demand, flush=True)
+
+
+def at_equal_load() -> list[list[str]]:
+    """Rows of the first part: candidate, load, measure, blocks, difference, in per cent of d1's, p."""
+    runs = list(paired())
+    frame = store.windows(runs)
+    means = frame.groupby(["label", "block", "demand"])[["load", C]].mean()
+    means[GOODPUT] = pd.Series({(run["label"], run["block"], run["demand"]): run[GOODPUT] for run in runs})
+
+    def value(label: str, block: int, measure: str, load: float) -> float:
+        own = means.loc[(label, block)].sort_values("load")
+        return float(np.interp(load, own["load"], own[measure], left=np.nan, right=np.nan))
+
+    rows, p = [], []
+    for name in CANDIDATES:
+        for load in PROTOCOL["loads"]:
+            for measure in (C, GOODPUT):
+                ours, theirs = (
+                    np.array([value(label, block, measure, load) for block in PROTOCOL["blocks"]])
+                    for label in (name, REFERENCE)
+                )
+                known = np.isfinite(ours) & np.isfinite(theirs)
+                of = stats.paired(ours[known], theirs[known])
+                change = f"{of.mean / float(theirs[known].mean()):+.1%}"
+                shown = f"{of.mean:.3g} [{of.low or 0:.3g}, {of.high or 0:.3g}]"
+                rows.append([name, f"{load:g}", measure, f"{known.sum()}", shown, change])
+                p.append(stats.paired_p(ours[known], theirs[known]))
+    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+
+
+def coefficients(frame: pd.DataFrame, measure: str) -> dict[str, float]:
+    """Effects of the candidates against d1 in one switchback run, beside a cubic of the load."""
+    load = frame["load"].to_numpy() - 1
+    columns = [np.ones_like(load), load, load**2, load**3]
+    columns += [(frame["label"] == name).to_numpy(dtype=float) for name in CANDIDATES]
+    found, *_ = np.linalg.lstsq(np.stack(columns, axis=1), frame[measure].to_numpy(), rcond=None)
+    return dict(zip(CANDIDATES, map(float, found[4:]), strict=True))
+
+
+def switched() -> list[list[str]]:
+    """Rows of the second part: candidate, measure, difference, p."""
+    paper, size = experiment()
+    keeper = Keeper(DOCS.parent / "out/front")
+    back, first = PROTOCOL["switchback"], PROTOCOL["switchback"]["first"]
+    effects: dict[tuple[str, str], list[float]] = {}
+    windows = 0
+    for number in range(first, first + back["runs"]):
+        run = Run(SWITCHBACK, number, 0.0, None)
+        of = simulate.settings(paper, size, run)
+        found = keeper.find(WINDOWS, of)
+        if found is None:
+            draw = simulate.draw_of(paper, size, run)
+            found = keeper.keep(WINDOWS, of, simulate.result_of(paper, size, run, draw))
+        frame = store.windows([found])
+        frame[UTILISATION] = np.minimum(frame["load"] * (1 - frame["loss_ratio"]), 1.0)
+        since = frame["started_ns"] * 1e-9 - back["warm_up_s"] - frame["slot"] * back["slot_s"]
+        frame = frame[(since >= back["burn_in_s"]) & frame[C].notna()]
+        windows += len(frame)
+        for measure in (C, UTILISATION):
+            for name, value in coefficients(frame, measure).items():
+                effects.setdefault((name, measure), []).append(value)
+        print("switchback", number, flush=True)
+    print(windows, "windows")
+    rows, p = [], []
+    for (name, measure), values in sorted(effects.items()):
+        of = stats.estimate(np.array(values))
+        rows.append([name, measure, f"{of.mean:.3g} [{of.low or 0:.3g}, {of.high or 0:.3g}]"])
+        p.append(stats.paired_p(np.array(values), np.zeros(len(values))))
+    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+
+
+if __name__ == "__main__":
+    print(table(at_equal_load()))
+    print(table(switched()))

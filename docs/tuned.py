@@ -1,0 +1,244 @@
+"""The study of the page on tuned dAQM, as tuned.toml fixes it: dAQM, PIE, CoDel and COBALT tuned over many networks.
+
+``docs/tuned.py`` prints the tables of the page and draws its picture. Finished runs are kept in ``out/tuned``, so the
+same command continues.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from practice import BLUE, RED, save
+from scipy.stats import wilcoxon
+
+from sojourn import core, sensitivity, stats, tune
+from sojourn.plot import WIDTH, new_figure
+from sojourn.stats import Floats
+from sojourn.tune.evaluate import Evaluator
+from sojourn.tune.settings import Setting, settings
+
+DOCS = Path(__file__).parent
+PROTOCOL = tomllib.loads((DOCS / "tuned.toml").read_text(encoding="utf-8"))
+OUT = DOCS.parent / "out/tuned"
+NETWORK = str(DOCS / "tuned-network.toml")
+DELAY, GOODPUT = "sojourn_ms_p99", "goodput_bit_s"
+MEASURES = (DELAY, GOODPUT)
+REFERENCE = core.parse_aqm("codel limit 1000p")
+OFFSETS = {"codel": (8, 7), "cobalt": (-60, 5), "sojourn": (8, -5), "levels": (8, -12)}
+"""Of labels that would cover each other, in points."""
+JOBS = int(os.environ.get("JOBS", "1"))
+
+
+def networks() -> tuple[list[str], list[str]]:
+    """The drawn networks, as overrides: to learn from, and held out."""
+    random = np.random.Generator(np.random.PCG64(PROTOCOL["draw"]))
+
+    def even(low: float, high: float) -> float:
+        return float(np.exp(random.uniform(np.log(low), np.log(high))))
+
+    found = []
+    for _ in range(PROTOCOL["training"] + PROTOCOL["held_out"]):
+        rate, rtt, flows = even(4, 60), even(10, 160), round(even(2, 40))
+        control = ("cubic", "reno")[int(random.integers(2))]
+        udp = random.uniform(0.0, 0.2) * rate
+        pairs = {
+            "links.bottleneck.rate": f"{rate:.1f} Mbit/s",
+            "links.bottleneck.delay": f"{rtt / 2 - 2:.1f} ms",
+            "nodes.sender.count": str(flows),
+            "nodes.receiver.count": str(flows),
+            "flows.bulk.transport.congestion_control": control,
+            "flows.short.transport.congestion_control": control,
+            "flows.udp.traffic.rate": f"{udp * 1000:.0f} kbit/s",
+        }
+        found.append("; ".join(f"{key}={value}" for key, value in pairs.items()))
+    return found[: PROTOCOL["training"]], found[PROTOCOL["training"] :]
+
+
+def plan_of(scheme: Mapping[str, Any]) -> tune.Plan:
+    """What `sojourn tune` is asked for."""
+    ranges = [PROTOCOL["ranges"][name] for name in scheme.get("features", ())]
+    return tune.Plan(
+        scheme=scheme["text"],
+        scenario=NETWORK,
+        vary=(*ranges, *scheme["vary"]),
+        minimise=(DELAY,),
+        maximise=(GOODPUT,),
+        train=tuple(networks()[0]),
+        trials=PROTOCOL["trials"],
+        replications=PROTOCOL["replications"],
+        fresh=PROTOCOL["fresh"],
+        seed=PROTOCOL["seed"],
+    )
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Logarithms of the measures relative to CoDel with defaults, a value a network.
+
+    Parameters
+    ----------
+    networks
+        Where schemes are judged.
+    evaluator
+        Runs each scheme once.
+    """
+
+    networks: tuple[Setting, ...]
+    evaluator: Evaluator
+
+    @classmethod
+    def over(cls, overrides: list[str]) -> Judge:
+        """A judge on networks."""
+        OUT.mkdir(parents=True, exist_ok=True)
+        of = settings(NETWORK, (), overrides, held_out=True)
+        return cls(of, Evaluator(of, MEASURES, jobs=JOBS, log=OUT / "judged.jsonl", tick=None))
+
+    def means(self, text: str, measure: str) -> Floats:
+        """The mean over replications in each network."""
+        size = {"seed": PROTOCOL["judge_seed"], "replications": PROTOCOL["fresh"]}
+        return np.array([self.evaluator.values([text], each, **size)[0][measure].mean() for each in self.networks])
+
+    def scores(self, text: str, measure: str) -> Floats:
+        """The logarithm of a measure over that of the reference, in each network."""
+        found: Floats = np.log(self.means(text, measure) / self.means(REFERENCE, measure))
+        return found
+
+
+def chosen(scheme: Mapping[str, Any], judge: Judge) -> str:
+    """The parameters that the protocol chooses: on fresh replications of the training networks."""
+    found = tune.run(plan_of(scheme), OUT / scheme["id"], jobs=JOBS, progress=False)
+    scored = []
+    for trial in found.candidates:
+        values = {
+            measure: float(
+                np.mean(
+                    [
+                        np.log(found.final[trial.text, each.label][measure].mean() / reference)
+                        for each, reference in zip(
+                            found.settings(held_out=False), judge.means(REFERENCE, measure), strict=True
+                        )
+                    ]
+                )
+            )
+            for measure in MEASURES
+        }
+        scored.append((values[DELAY], values[GOODPUT], trial.text))
+    able = [one for one in scored if one[1] >= PROTOCOL["least_goodput"]]
+    return min(able)[2] if able else max(scored, key=lambda one: one[1])[2]
+
+
+def without(text: str, feature: str) -> str:
+    """A dAQM with one feature switched off."""
+    return core.parse_aqm(f"{text} {feature} none")
+
+
+def shown(values: Floats) -> str:
+    """A mean of logarithms as a change in per cent, with its interval."""
+    of = stats.estimate(values)
+    low, high = (of.low or 0.0, of.high or 0.0)
+    return f"{100 * np.expm1(of.mean):+.1f} % [{100 * np.expm1(low):+.1f}, {100 * np.expm1(high):+.1f}]"
+
+
+def compared(judge: Judge, texts: dict[str, str]) -> list[list[str]]:
+    """The protocol's family of tests: rows of what is compared, the measure, the difference and its p value."""
+    full = texts["daqm"]
+    pairs = [("dAQM minus " + key, full, texts[key]) for key in ("pie", "codel", "cobalt")]
+    pairs += [(f"{key} minus dAQM", texts[key], full) for key in ("levels", "sojourn", "derivatives")]
+    features = next(one for one in PROTOCOL["scheme"] if one["id"] == "daqm")["features"]
+    pairs += [(f"dAQM without {name} minus dAQM", without(full, name), full) for name in features]
+    rows, p = [], []
+    for name, ours, theirs in pairs:
+        for measure in MEASURES:
+            off = judge.scores(ours, measure) - judge.scores(theirs, measure)
+            better = int((off < 0).sum()) if measure == DELAY else int((off > 0).sum())
+            rows.append([name, measure, shown(off), f"{better} of {off.size}"])
+            p.append(float(wilcoxon(off).pvalue) if np.any(off) else 1.0)
+    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+
+
+def picture(judge: Judge, texts: dict[str, str]) -> None:
+    """Draw D and G of every scheme over the held-out networks, tuned and with defaults."""
+    with new_figure(WIDTH, 4.0) as figure:
+        axes = figure.add_subplot()
+        for one in PROTOCOL["scheme"]:
+            text = texts[one["id"]]
+            x, y = (stats.estimate(judge.scores(text, measure)) for measure in (GOODPUT, DELAY))
+            color = RED if "features" in one else BLUE
+            axes.errorbar(
+                100 * x.mean,
+                y.mean,
+                xerr=100 * (x.half_width or 0),
+                yerr=y.half_width,
+                fmt="o",
+                color=color,
+                linewidth=1,
+            )
+            place = OFFSETS.get(one["id"], (6, 4))
+            axes.annotate(one["name"], (100 * x.mean, y.mean), place, textcoords="offset points", fontsize=9)
+        axes.plot(0, 0, "+", color="black", markersize=9)
+        axes.annotate("CoDel, defaults", (0, 0), (6, 4), textcoords="offset points", fontsize=9)
+        axes.set_xlabel("goodput over that of CoDel with defaults, logarithm in %")
+        axes.set_ylabel("p99 queueing delay, logarithm")
+    save(figure, "tuned.png")
+
+
+def sobol() -> list[list[str]]:
+    """Sobol's indices of dAQM's parameters on the first training network."""
+    scheme = next(one for one in PROTOCOL["scheme"] if one["id"] == "daqm")
+    plan = plan_of(scheme)
+    pairs = tuple(part.strip() for part in networks()[0][0].split(";"))
+    found = sensitivity.run(
+        plan.scheme,
+        NETWORK,
+        vary=plan.vary,
+        sets=pairs,
+        metrics=MEASURES,
+        method="sobol",
+        samples=PROTOCOL["sobol_samples"],
+        replications=1,
+        seed=PROTOCOL["seed"],
+        jobs=JOBS,
+    )
+    return [
+        [measure, each.name, f"{each.first:.2f} ± {each.first_half:.2f}", f"{each.total:.2f} ± {each.total_half:.2f}"]
+        for measure in MEASURES
+        for each in sorted(found.indices[measure], key=lambda one: -one.total)
+    ]
+
+
+def table(rows: list[list[str]]) -> str:
+    """The rows of a Markdown table."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def main() -> None:
+    """Runs the study."""
+    learnt, held = networks()
+    learning, judge = Judge.over(learnt), Judge.over(held)
+    texts = {}
+    for one in PROTOCOL["scheme"]:
+        texts[one["id"]] = chosen(one, learning)
+        print(f"`{texts[one['id']]}`", flush=True)
+    defaults = {f"{one['name']}, defaults": core.parse_aqm(one["text"]) for one in PROTOCOL["scheme"][:4]}
+    tuned = {one["name"]: texts[one["id"]] for one in PROTOCOL["scheme"]}
+    print(
+        table(
+            [
+                [name, *(shown(judge.scores(text, measure)) for measure in MEASURES)]
+                for name, text in {**tuned, **defaults}.items()
+            ]
+        )
+    )
+    print(table(compared(judge, texts)), flush=True)
+    picture(judge, texts)
+    print(table(sobol()))
+
+
+if __name__ == "__main__":
+    main()
