@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measured import lateness, reports
 from rows import write_table
-from run import KERNEL, added, boot, image, lateness, reports
+from run import KERNEL, added, boot, image
 
 from sojourn.advise import answer
 from sojourn.advise.household import SITES

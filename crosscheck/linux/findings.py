@@ -19,8 +19,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measured import lateness, reports
 from rows import write_table
-from run import KERNEL, added, boot, image, lateness, reports
+from run import KERNEL, added, boot, image
 
 from sojourn.crosscheck.findings import (
     FINDINGS,

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from shared import script
 from sojourn import core, crosscheck
 from sojourn.advise import answer
 from sojourn.advise.search import PLATFORMS
 from sojourn.crosscheck import advised, findings, records
 
-LINUX = Path(__file__).resolve().parents[2] / "crosscheck" / "linux"
-
 
 def recorder(name: str) -> ModuleType:
-    """A recorder beside run.py, which it imports."""
-    sys.path.insert(0, str(LINUX))
-    try:
-        spec = importlib.util.spec_from_file_location(f"linux_{name}", LINUX / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(LINUX))
-    return module
+    return script(f"crosscheck/linux/{name}.py")
 
 
 def test_the_machine_has_the_line_and_the_commands_of_the_advice() -> None:

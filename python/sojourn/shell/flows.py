@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import _native
+from sojourn import _native, linux_tcp
 from sojourn.core import Document, SojournError
 from sojourn.shell.link import rates_bit_s, the_link
 from sojourn.units import to_ns
@@ -27,7 +27,7 @@ _HEADER: Final = 12
 
 _LONGEST: Final = 1472
 
-_KERNELS: Final = {"recovery": "rack", "tail_loss_probe": True, "ack_policy": "linux"}
+_KERNELS: Final = {key: linux_tcp.KEYS[key] for key in ("recovery", "tail_loss_probe", "ack_policy")}
 """What Linux's TCP does where a scenario's may do otherwise, and results show it."""
 
 _ECN: Final = {"ecn_feedback": "auto", "ecn_accept": True, "ect": 0}
