@@ -32,6 +32,11 @@ def recorder() -> ModuleType:
     return script("crosscheck/linux/run.py")
 
 
+@pytest.fixture(scope="module")
+def measured() -> ModuleType:
+    return script("crosscheck/linux/measured.py")
+
+
 # The draw.
 
 
@@ -221,9 +226,9 @@ def _files() -> dict[str, bytes]:
     }
 
 
-def test_what_a_run_says_is_of_the_measured_time(recorder: ModuleType) -> None:
+def test_what_a_run_says_is_of_the_measured_time(measured: ModuleType) -> None:
     point = {"warm_up_s": 4, "seconds": 10, "qdisc": "codel limit 1000 ecn", "groups": []}
-    row = recorder.evaluate(point, _files())
+    row = measured.evaluate(point, _files())
     assert row["goodput_mbit_s"] == 4.0
     assert row["goodput_mbit_s_by_group"] == "3.0000 1.0000"
     # Two flows at 30 ms, one at 60.
@@ -242,28 +247,28 @@ def test_what_a_run_says_is_of_the_measured_time(recorder: ModuleType) -> None:
     assert row["idle_share"] == 0.6
 
 
-def test_groups_are_measured_at_the_same_time(recorder: ModuleType) -> None:
+def test_groups_are_measured_at_the_same_time(measured: ModuleType) -> None:
     """A group that begins 2 s late has a warm-up of its own, and the last 2 s of its test belong to nobody else."""
     point = {"warm_up_s": 4, "seconds": 10, "qdisc": "codel limit 1000 ecn", "groups": []}
-    row = recorder.evaluate(point, _files() | {"ended.1": b"1012.5\n"})
+    row = measured.evaluate(point, _files() | {"ended.1": b"1012.5\n"})
     # Of the second group its seconds 2 to 8: two of the warm-up at 2 Mbit/s and four at 1 Mbit/s.
     assert row["goodput_mbit_s_by_group"] == "3.0000 1.3333"
 
 
-def test_marks_are_found_under_every_disciplines_name_for_them(recorder: ModuleType) -> None:
-    assert recorder.marks({"kind": "codel", "ecn_mark": 3}) == 3
-    assert recorder.marks({"kind": "red", "marked": 4}) == 4
-    assert recorder.marks({"kind": "cake", "tins": [{"ecn_mark": 5}]}) == 5
-    assert recorder.marks({"kind": "pfifo"}) == 0
+def test_marks_are_found_under_every_disciplines_name_for_them(measured: ModuleType) -> None:
+    assert measured.marks({"kind": "codel", "ecn_mark": 3}) == 3
+    assert measured.marks({"kind": "red", "marked": 4}) == 4
+    assert measured.marks({"kind": "cake", "tins": [{"ecn_mark": 5}]}) == 5
+    assert measured.marks({"kind": "pfifo"}) == 0
 
 
-def test_sockets_become_rows(recorder: ModuleType) -> None:
+def test_sockets_become_rows(measured: ModuleType) -> None:
     line = (
         "0 0 10.0.1.2:4{port} 10.0.2.{end}:5203 cubic rtt:25.5/3 cwnd:40 ssthresh:38 bytes_acked:{acked} "
         "pacing_rate 9000bps unacked:39 retrans:0/7 lost:2"
     )
     seen = ["at 1001.75", line.format(port=1, end=3, acked=400), line.format(port=2, end=4, acked=90_000)]
-    table = recorder.samples({"start": b"1000.5", "sockets": "\n".join(seen).encode()}).splitlines()
+    table = measured.samples({"start": b"1000.5", "sockets": "\n".join(seen).encode()}).splitlines()
     assert table == [
         "t_s,group,port,cwnd_packets,ssthresh_packets,srtt_ms,unacked_packets,lost_packets,retransmitted_packets,"
         "pacing_bit_s",
