@@ -199,6 +199,7 @@ def test_what_a_class_declares_is_checked(tmp_path, fields, what):
     with pytest.raises(sj.SojournError) as error:
         plugins.load(file)
     assert what in str(error.value)
+    assert str(error.value).startswith(str(file))
 
 
 def test_files_that_are_no_plug_ins(tmp_path):
@@ -210,6 +211,8 @@ def test_files_that_are_no_plug_ins(tmp_path):
         with pytest.raises(sj.SojournError) as error:
             plugins.load(tmp_path / name)
         assert what in str(error.value), name
+        assert str(error.value).startswith(str(tmp_path / name)), name
+        assert str(error.value).count(name) == 1, name
     with pytest.raises(sj.SojournError, match="there is no file"):
         plugins.load(tmp_path / "none.py")
 
