@@ -150,7 +150,7 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
         return tuple(add_class(one, debug=debug) for one in classes)
     except SojournError as error:
         # What the compiler refuses has its file and line.
-        if str(error).startswith(str(file)):
+        if str(error).startswith(str(file.resolve())):
             raise
         raise SojournError(f"{file}: {error}") from None
 
