@@ -133,14 +133,26 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
         if len(data) > _LONGEST:
             raise SojournError(f"{file} is longer than {_LONGEST} bytes; allowed: up to that")
         version = _version("library", data)
-        name = _native.plugin_add_library(str(_copy(file, data, version)), version)
+        copied = str(_copy(file, data, version))
+        try:
+            name = _native.plugin_add_library(copied, version)
+        except SojournError as error:
+            # The loader names the file, too.
+            why = str(error).replace(f"{copied}: {copied}", copied).replace(copied, str(file))
+            raise SojournError(why) from None
         return (_added(name, version, "library", base64.b64encode(data).decode()),)
     if file.suffix != ".py":
         raise SojournError(f"{file} is no plug-in; allowed: a .py file or a shared library (.so)")
     classes = _classes(file)
     if not classes:
         raise SojournError(f"{file} has no algorithm; allowed: a file with a subclass of sojourn.Algorithm")
-    return tuple(add_class(one, debug=debug) for one in classes)
+    try:
+        return tuple(add_class(one, debug=debug) for one in classes)
+    except SojournError as error:
+        # What the compiler refuses has its file and line.
+        if str(error).startswith(str(file.resolve())):
+            raise
+        raise SojournError(f"{file}: {error}") from None
 
 
 def _copy(file: Path, data: bytes, version: str) -> Path:
@@ -174,8 +186,8 @@ def _classes(file: Path) -> list[type[Declaration]]:
     try:
         # Not from a cache of bytecode, which has a resolution of a second.
         exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), module.__dict__)  # noqa: S102
-    except SojournError:
-        raise
+    except SojournError as error:
+        raise SojournError(f"{file}: {error}") from None
     except SyntaxError as error:
         raise SojournError(f"{file}, line {error.lineno}: {error.msg}") from None
     except Exception as error:

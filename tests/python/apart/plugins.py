@@ -68,6 +68,24 @@ def test_examples_in_python_and_c_decide_as_pie_over_a_million_packets(examples)
         assert len({(one["digest"], one["dropped"], one["marked"], one["sent"], one["fault"]) for one in found}) == 1
 
 
+@pytest.mark.parametrize("language", ["python", "c"])
+def test_the_tests_of_the_examples_pass(examples, language):
+    folder = examples[language].parent
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        f"test_{folder.name}.py",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
+
+
 def of_cc(source: Path, library: Path) -> None:
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
     subprocess.run(
@@ -199,6 +217,7 @@ def test_what_a_class_declares_is_checked(tmp_path, fields, what):
     with pytest.raises(sj.SojournError) as error:
         plugins.load(file)
     assert what in str(error.value)
+    assert str(error.value).startswith(str(file))
 
 
 def test_files_that_are_no_plug_ins(tmp_path):
@@ -210,6 +229,8 @@ def test_files_that_are_no_plug_ins(tmp_path):
         with pytest.raises(sj.SojournError) as error:
             plugins.load(tmp_path / name)
         assert what in str(error.value), name
+        assert str(error.value).startswith(str(tmp_path / name)), name
+        assert str(error.value).count(name) == 1, name
     with pytest.raises(sj.SojournError, match="there is no file"):
         plugins.load(tmp_path / "none.py")
 
