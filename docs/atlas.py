@@ -46,10 +46,7 @@ def table(whole: execute.Atlas) -> str:
     ]
     for need in whole.needs:
         cells = whole.cells[need.name]
-        best = sorted(
-            (label for label, cell in cells.items() if cell.rank == 1),
-            key=lambda label: cells[label].estimate.mean * (1 if need.lower else -1),
-        )
+        best = whole.first(need)
         shown = ", ".join(f"`{label}`" for label in best[:6]) + (
             f" and {len(best) - 6} more" if len(best) > 6 else ""
         )

@@ -10,10 +10,11 @@ import pytest
 
 from sojourn.atlas import NEEDS, atlas, execute
 from sojourn.atlas.needs import SCENARIOS
-from sojourn.atlas.ranks import ranked
+from sojourn.atlas.ranks import Cell, ranked
 from sojourn.cli import main
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
+from sojourn.stats import estimate
 
 SOME = [need for need in NEEDS if need.name in ("delay", "goodput", "tail", "flood")]
 
@@ -42,6 +43,17 @@ def test_every_need_has_its_scenario() -> None:
 
 def test_every_algorithm_of_the_library_is_in_the_atlas() -> None:
     assert {one.algorithm for one in execute.every_scheme()} >= {"pfifo", "codel", "fq_codel", "cake", "dualpi2"}
+
+
+def test_the_first_of_a_need_is_the_one_with_the_best_mean() -> None:
+    # "b" and "a" tie; "b" is better in the mean, whether low or high values are.
+    for need, b in ((NEEDS[0], 1.0), (NEEDS[1], 3.0)):
+        cells = {
+            name: Cell(estimate([mean] * 3), rank) for name, mean, rank in (("a", 2.0, 1), ("b", b, 1), ("c", 9, 3))
+        }
+        schemes = tuple(Scheme("codel", name) for name in cells)
+        whole = execute.Atlas(schemes, (need,), {need.name: cells}, 3)
+        assert whole.first(need) == ["b", "a"]
 
 
 @pytest.fixture(scope="module")

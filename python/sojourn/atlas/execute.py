@@ -57,6 +57,12 @@ class Atlas:
 
         return sorted(labels, key=mean)
 
+    def first(self, need: Need) -> list[str]:
+        """Return the labels of rank 1 of a need, the best mean first."""
+        cells = self.cells[need.name]
+        labels = [one.label for one in self.schemes if cells[one.label].rank == 1]
+        return sorted(labels, key=lambda label: cells[label].estimate.mean * (1 if need.lower else -1))
+
     def frame(self) -> pd.DataFrame:
         """Return the data: a row a need and scheme."""
         rows = []

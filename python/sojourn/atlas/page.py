@@ -42,9 +42,7 @@ def number(need: Need, cell: Cell) -> str:
 def overview(whole: Atlas, setting: Setting) -> str:
     """Return the overview."""
     labels = whole.ordered()
-    first = {
-        need.name: [label for label in labels if whole.cells[need.name][label].rank == 1] for need in whole.needs
-    }
+    first = {need.name: whole.first(need) for need in whole.needs}
     best = Drawing(
         "best",
         None,
@@ -133,7 +131,7 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
     for need in whole.needs:
         cells = whole.cells[need.name]
         own = cells[one.label]
-        best = [label for label in whole.ordered() if cells[label].rank == 1]
+        best = whole.first(need)
         among = f"{number(need, cells[best[0]])} ({best[0]})" if best else "–"
         rank = "–" if own.rank is None else f"{own.rank} of {len(whole.schemes)}"
         value = _to_runs(whole, need, one.label, f"{number(need, own)} {need.unit}".strip(), up="../")
