@@ -17,8 +17,7 @@ def invited(paper: Paper, given: Sequence[str]) -> Paper:
     text that a condition adds to each scheme of the study. Claims are about the study's schemes alone.
     """
     texts, printed, on = dict(paper.texts), dict(paper.printed), dict(paper.on)
-    guests: dict[str, None] = {}
-    conditions: list[Condition] = []
+    guests, conditions = dict[str, None](), list[Condition]()
     schemes = [labelled(text) for text in given]
     for scheme in schemes:
         if [other.label for other in schemes].count(scheme.label) > 1:
