@@ -54,7 +54,7 @@ def test_where_schemes_stand_on_links_a_guest_stands_on_all_that_one_of_them_has
 
 def test_a_scheme_given_twice_or_unknown_is_refused() -> None:
     paper = documents.load("fairness")
-    with pytest.raises(SojournError, match="--aqm: 'codel' is given twice; allowed: once, or with labels"):
+    with pytest.raises(SojournError, match="--aqm: 'codel' is given twice; allowed: once, or a label"):
         guests.invited(paper, ["codel", "codel"])
     with pytest.raises(SojournError, match='unknown algorithm "coddel"'):
         guests.invited(paper, ["coddel"])

@@ -140,10 +140,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         if run and options.aqm:
             raise SojournError("--aqm: this study runs programs of its own; allowed: any study with runs.toml")
-        if run:
-            print(run(options, name, where))
-        else:
-            print(_run_paper(options, guests.invited(documents.load(name, where), options.aqm)))
+        print(run(options, name, where) if run else _run_paper(options, documents.load(name, where)))
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
         return INTERRUPTED
@@ -160,6 +157,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     from sojourn.papers import execute, ledger, overtime, page, record
     from sojourn.plan import progress
 
+    paper = guests.invited(paper, options.aqm)
     size, place = "full" if options.full else "quick", options.out
     start = time.monotonic()
 

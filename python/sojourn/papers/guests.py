@@ -13,19 +13,15 @@ from sojourn.scheme import labelled
 def invited(paper: Paper, given: Sequence[str]) -> Paper:
     """Return a study with further schemes, as in ``my_pie limit 2000p``, in all conditions, tables and figures.
 
-    Where a study's schemes stand on chosen links, a guest stands on every link that any of them has. A text that a
-    condition adds to each scheme of the study is added to the user's, too. Claims are about the study's schemes
-    alone, so nothing changes in how they are judged.
+    Where a study's schemes stand on chosen links, a guest stands on every link that any of them has. It also gets a
+    text that a condition adds to each scheme of the study. Claims are about the study's schemes alone.
     """
     texts, printed, on = dict(paper.texts), dict(paper.printed), dict(paper.on)
-    guests: dict[str, None] = {}
-    conditions: list[Condition] = []
+    guests, conditions = dict[str, None](), list[Condition]()
     schemes = [labelled(text) for text in given]
     for scheme in schemes:
         if [other.label for other in schemes].count(scheme.label) > 1:
-            raise SojournError(
-                f"--aqm: {scheme.label!r} is given twice; allowed: once, or with labels (LABEL=SCHEME)"
-            )
+            raise SojournError(f"--aqm: {scheme.label!r} is given twice; allowed: once, or a label (LABEL=SCHEME)")
     for one in paper.conditions:
         links = tuple(dict.fromkeys(link for scheme in one.schemes for link in paper.on.get(scheme, ())))
         new = {", ".join((f"your {scheme.label}", *links)): scheme for scheme in schemes}
