@@ -150,7 +150,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     (folder / "scenario.toml").write_text(toml.dumps(results.scenario), encoding="utf-8")
     for name, content in _plugins(results).items():
         (folder / PLUGINS).mkdir(exist_ok=True)
-        (folder / PLUGINS / name).write_bytes(content)
+        (folder / name).write_bytes(content)
     schemes = [
         {
             "label": scheme.label,
@@ -169,11 +169,11 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
 
 
 def _plugins(results: Results) -> dict[str, bytes]:
-    """Return the algorithms of users by the names of their files."""
+    """Return the algorithms of users by their places in the folder."""
     from sojourn.plugins.loading import shipped_in
 
     texts = [scheme.canonical for scheme in results.schemes]
-    return {one.file_name: one.data for one in shipped_in([*texts, json.dumps(results.scenario)])}
+    return {f"{PLUGINS}/{one.file_name}": one.data for one in shipped_in([*texts, json.dumps(results.scenario)])}
 
 
 def describe(results: Results, command: str | None = None) -> dict[str, Any]:
@@ -388,10 +388,11 @@ def foreign_files(folder: Path) -> list[str]:
     except SojournError:
         return names
     parts = set(meta.get("parts", ()))
-    plugins = {PLUGINS: set(meta.get("plugins", ()))} if meta.get("plugins") and (folder / PLUGINS).is_dir() else {}
-    foreign = [name for name in names if name not in _OWN_FILES and name not in parts and name not in plugins]
-    for name, own in plugins.items():
-        foreign += [f"{name}/{file.name}" for file in sorted((folder / name).iterdir()) if file.name not in own]
+    plugins = set(meta.get("plugins", ()))
+    own = {PLUGINS} if plugins and (folder / PLUGINS).is_dir() else set()
+    foreign = [name for name in names if name not in _OWN_FILES and name not in parts and name not in own]
+    inside = sorted(f"{PLUGINS}/{file.name}" for file in (folder / PLUGINS).iterdir()) if own else []
+    foreign += [name for name in inside if name not in plugins]
     for part in sorted(parts & set(names)):
         inside = folder / part
         foreign += [f"{part}/{name}" for name in foreign_files(inside)] if inside.is_dir() else []

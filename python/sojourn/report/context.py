@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from markupsafe import Markup
 
-from sojourn import folder, groups, metrics, stats
+from sojourn import groups, metrics, stats
 from sojourn.metrics import Metric
 from sojourn.report import real, svg, words
 from sojourn.scheme import Scheme, unversioned
@@ -364,8 +364,8 @@ def command(results: Results) -> str:
     if real.world(results) is not None:
         return str(results.meta.get("command") or "sojourn shell")
     words_ = ["sojourn", results.kind, "scenario.toml"]
-    for name in results.meta.get("plugins", ()):
-        words_ += ["--plugin", f"{folder.PLUGINS}/{name}"]
+    for file in results.meta.get("plugins", ()):
+        words_ += ["--plugin", str(file)]
     if results.kind == "compare":
         for scheme in results.schemes:
             text = unversioned(scheme.text)
