@@ -1,6 +1,6 @@
 """The second part of the page on the best dropping function, as front.toml fixes it: equal load, and a switchback.
 
-``docs/front.py`` prints the tables: some eight minutes of CPU time. Finished runs are kept in ``out/front``.
+``docs/front.py`` prints the tables: some seven minutes of CPU time. Finished runs are kept in ``out/front``.
 """
 
 from __future__ import annotations

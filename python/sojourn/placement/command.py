@@ -18,6 +18,7 @@ from sojourn.topology import command as topology
 
 if TYPE_CHECKING:
     from sojourn.placement import Found
+    from sojourn.topology import Case
 
 FORMAT: Final = "sojourn place 1"
 _OUT: Final = "out/place"
@@ -131,7 +132,7 @@ def run(options: argparse.Namespace) -> None:
     print(f"Report: {Path(options.out) / folder.REPORT}")
 
 
-def _by_rule(options: argparse.Namespace, case: topology.Case) -> None:
+def _by_rule(options: argparse.Namespace, case: Case) -> None:
     """Print the rule's choice, and the mean queueing delay that it expects."""
     from sojourn.placement import relief
 
