@@ -34,10 +34,10 @@ DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
-    """Three replications of the study's own condition under the readings that have a column, and over time."""
+    """Two replications of the study's own condition under the readings that have a column, and over time."""
     store = tmp_path_factory.mktemp("fairness") / "store"
     runner = execute.Runner(FEW, store)
-    found = runner.run(3, "full", [CONDITIONS["wlan"]])
+    found = runner.run(2, "full", [CONDITIONS["wlan"]])
     return overtime.run(runner, found)
 
 
@@ -201,7 +201,7 @@ def test_figures_7_and_8_are_throughput_over_time(measured: execute.Measured) ->
         of = measured.traces[figure, BASE.name, "wlan"]
         total, each = of[f"goodput_total_bit_s@{kind}", "red"], of[f"goodput_bit_s@{kind}", "red"]
         assert total.t_s.tolist() == each.t_s.tolist() == list(range(1, 101))
-        assert (total.values.shape, each.values.shape) == ((3, 100), (flows, 100))
+        assert (total.values.shape, each.values.shape) == ((2, 100), (flows, 100))
         assert each.values.sum(axis=0) == pytest.approx(total.values[0])
         # The mean of the seconds after the warm-up is what the run measured.
         means = total.values[:, total.t_s > 20].mean(axis=1)
