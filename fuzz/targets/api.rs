@@ -1,10 +1,10 @@
 //! Requests to the device's control interface of bytes that libFuzzer chooses, without sockets. The body is that of the test
-//! (`crates/device/tests/library/api.rs`).
+//! (`crates/device/tests/api.rs`).
 
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/device/tests/library/api/body.rs"]
+#[path = "../../crates/device/tests/api/body.rs"]
 mod body;
 
 use libfuzzer_sys::fuzz_target;

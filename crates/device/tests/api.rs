@@ -1,5 +1,8 @@
-//! The control interface: who is let in, what is changed, and what is refused.
+//! The control interface: who is let in, what is changed, and what is refused. In a program of its own, whose memory is looked at.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "api/body.rs"]
 mod body;
 
 use axum::body::Body;
