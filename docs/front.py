@@ -1,13 +1,15 @@
 """The second part of the page on the best dropping function, as front.toml fixes it: equal load, and a switchback.
 
-``docs/front.py`` prints the tables: some seven minutes of CPU time. Finished runs are kept in ``out/front``.
+``docs/front.py`` prints the tables: some seven minutes of CPU time. ``docs/front.py device`` does the switchback on
+the device, which takes twenty minutes, root and ``sojournd``. Finished runs are kept in ``out/front``.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from optimal import PROTOCOL as FIRST
 from optimal import table
 
 from sojourn import _native, core, stats
+from sojourn.device import experiment as laboratory
 from sojourn.papers.shipped.dropping_functions import document, simulate, store
 from sojourn.papers.shipped.dropping_functions.document import Experiment, Size, Switchback
 from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
@@ -107,13 +110,31 @@ def coefficients(frame: pd.DataFrame, measure: str) -> dict[str, float]:
     return dict(zip(CANDIDATES, map(float, found[4:]), strict=True))
 
 
-def switched() -> list[list[str]]:
-    """Rows of the second part: candidate, measure, difference, p."""
+def effects(runs: Iterable[tuple[pd.DataFrame, pd.Series]], burn_in_s: float) -> list[list[str]]:
+    """Rows of a switchback: candidate, measure, difference, p. A run is its windows and their times in the slot."""
+    found: dict[tuple[str, str], list[float]] = {}
+    windows = 0
+    for frame, since_s in runs:
+        frame[UTILISATION] = np.minimum(frame["load"] * (1 - frame["loss_ratio"]), 1.0)
+        counted = frame[(since_s >= burn_in_s) & frame[C].notna()]
+        windows += len(counted)
+        for measure in (C, UTILISATION):
+            for name, value in coefficients(counted, measure).items():
+                found.setdefault((name, measure), []).append(value)
+    print(windows, "windows")
+    rows, p = [], []
+    for (name, measure), values in sorted(found.items()):
+        of = stats.estimate(np.array(values))
+        rows.append([name, measure, f"{of.mean:.3g} [{of.low or 0:.3g}, {of.high or 0:.3g}]"])
+        p.append(stats.paired_p(np.array(values), np.zeros(len(values))))
+    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+
+
+def switched() -> Iterator[tuple[pd.DataFrame, pd.Series]]:
+    """The runs of the switchback in simulation."""
     paper, size = experiment()
     keeper = Keeper(DOCS.parent / "out/front")
     back, first = PROTOCOL["switchback"], PROTOCOL["switchback"]["first"]
-    effects: dict[tuple[str, str], list[float]] = {}
-    windows = 0
     for number in range(first, first + back["runs"]):
         run = Run(SWITCHBACK, number, 0.0, None)
         of = simulate.settings(paper, size, run)
@@ -122,23 +143,33 @@ def switched() -> list[list[str]]:
             draw = simulate.draw_of(paper, size, run)
             found = keeper.keep(WINDOWS, of, simulate.result_of(paper, size, run, draw))
         frame = store.windows([found])
-        frame[UTILISATION] = np.minimum(frame["load"] * (1 - frame["loss_ratio"]), 1.0)
-        since = frame["started_ns"] * 1e-9 - back["warm_up_s"] - frame["slot"] * back["slot_s"]
-        frame = frame[(since >= back["burn_in_s"]) & frame[C].notna()]
-        windows += len(frame)
-        for measure in (C, UTILISATION):
-            for name, value in coefficients(frame, measure).items():
-                effects.setdefault((name, measure), []).append(value)
         print("switchback", number, flush=True)
-    print(windows, "windows")
-    rows, p = [], []
-    for (name, measure), values in sorted(effects.items()):
-        of = stats.estimate(np.array(values))
-        rows.append([name, measure, f"{of.mean:.3g} [{of.low or 0:.3g}, {of.high or 0:.3g}]"])
-        p.append(stats.paired_p(np.array(values), np.zeros(len(values))))
-    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+        yield frame, frame["started_ns"] * 1e-9 - back["warm_up_s"] - frame["slot"] * back["slot_s"]
+
+
+def on_device() -> Iterator[tuple[pd.DataFrame, pd.Series]]:
+    """The runs of the switchback on the device."""
+    paper, _ = experiment()
+    of = PROTOCOL["device"]
+    folder = DOCS.parent / "out/front/device"
+    for seed in range(of["first"], of["first"] + of["runs"]):
+        file = folder / f"{seed}.sqlite"
+        if not file.is_file():
+            plan = laboratory.Experiment(
+                schemes=tuple((one.id, one.text) for one in paper.schemes),
+                seed=seed,
+                rtt_ms=tuple(of["rtt_ms"]),
+                demands=tuple(of["demands"]),
+                **{name: of[name] for name in ("packets", "slots", "slot_s", "design")},
+            )
+            laboratory.run(plan, folder / "run", lambda line: print(line, flush=True)).replace(file)
+        frame = store.read_device(file)
+        yield frame, (frame["started_ns"] - frame.groupby("slot")["started_ns"].transform("min")) * 1e-9
 
 
 if __name__ == "__main__":
-    print(table(at_equal_load()))
-    print(table(switched()))
+    if sys.argv[1:] == ["device"]:
+        print(table(effects(on_device(), PROTOCOL["device"]["burn_in_s"])))
+    else:
+        print(table(at_equal_load()))
+        print(table(effects(switched(), PROTOCOL["switchback"]["burn_in_s"])))
