@@ -105,7 +105,8 @@ impl Cell {
     pub fn has_room(&self, station: u32) -> bool {
         let interface = &self.stations[station as usize];
         let turns = station == 0 && self.airtime.is_some();
-        interface.has_room(&self.spec) && (!turns || !interface.has_rest && interface.fits_another(&self.spec))
+        let fits = || interface.fits_another(&self.spec, self.stations[far(&self.stations, station)].longest);
+        interface.has_room(&self.spec) && (!turns || !interface.has_rest && fits())
     }
 
     /// Finds who begins now, or too soon after to hear it.
@@ -132,9 +133,9 @@ impl Cell {
     /// Nobody else transmits (10.3.2.6, 10.3.2.9): RTS and CTS where the frame is long, the frame, its acknowledgement.
     fn succeed(&mut self, now: Instant, winner: u32) {
         let Self { spec, stations, .. } = self;
-        let rate = sending_rate(stations, winner);
+        let Station { rate, longest, .. } = stations[far(stations, winner)];
         let station = &mut stations[winner as usize];
-        let (psdu, frames) = station.compose(spec);
+        let (psdu, frames) = station.compose(spec, longest);
         let rts = spec.needs_rts(psdu);
         let mut start = now;
         if rts {
@@ -173,10 +174,10 @@ impl Cell {
         let Self { spec, stations, winners, .. } = self;
         let mut end = now;
         for winner in winners.iter() {
-            let rate = sending_rate(stations, *winner);
+            let Station { rate, longest, .. } = stations[far(stations, *winner)];
             let station = &mut stations[*winner as usize];
             let start = station.expiry(spec.slot).unwrap_or(now);
-            let (psdu, _) = station.compose(spec);
+            let (psdu, _) = station.compose(spec, longest);
             let time = if spec.needs_rts(psdu) { spec.control_time(RTS) } else { spec.data_time(psdu, rate) };
             let sent = start + time;
             station.begin(Access::Sending { rts_passed: false, answered: false }, start, sent);
@@ -248,8 +249,8 @@ fn draw(stream: &mut Stream, cw: u32) -> u32 {
     stream.below(u64::from(cw) + 1) as u32
 }
 
-/// Rate of a sender's next data: of the station, in whichever direction.
-fn sending_rate(stations: &[Station], sender: u32) -> sojourn_units::BitRate {
+/// Whose rate a sender's next data have: the station's, in whichever direction.
+fn far(stations: &[Station], sender: u32) -> usize {
     let receiver = stations[sender as usize].held.front().map_or(0, |frame| frame.receiver);
-    stations[sender.max(receiver) as usize].rate
+    sender.max(receiver) as usize
 }

@@ -18,7 +18,7 @@ pub(crate) const DELAY: Bound<Span> = Bound {
 
 pub(crate) const MEDIUM: Bound<Span> = Bound {
     most: Span::from_secs(1),
-    keys: "`slot`, `sifs`, `symbol`, preambles, `answer_timeout` and `eifs` of cells",
+    keys: "`slot`, `sifs`, `symbol`, preambles, `answer_timeout`, `eifs` and `aggregate_duration` of cells",
     why: "standards use microseconds",
 };
 

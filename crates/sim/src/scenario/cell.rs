@@ -113,6 +113,10 @@ pub struct CellTable {
     /// Largest size of an A-MPDU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate_bytes: Option<Quantity<Bytes>>,
+    /// Longest duration of an A-MPDU, preamble included. The default is 5.484 ms, the most that the HT-mixed format can
+    /// announce. A frame alone may last longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate_duration: Option<Quantity<Span>>,
 }
 
 /// Parameters of a standard.
@@ -147,6 +151,10 @@ impl<'de> Deserialize<'de> for Profile {
         }
     }
 }
+
+/// aPPDUMaxTime of the HT-mixed format (IEEE 802.11-2016, table 19-25). L-SIG announces at most 4095 B at 6 Mbit/s, with 22
+/// bits of service and tail 1366 symbols of 4 us, behind 20 us of preamble.
+const ANNOUNCED: Span = Span::from_micros(20 + 1366 * 4);
 
 fn micro() -> Quantity<Span> {
     Quantity(Span::from_micros(1))
@@ -318,6 +326,7 @@ impl CellTable {
             airtime_fairness: self.airtime_fairness,
             aggregate_frames: self.aggregate_frames.unwrap_or(standard.aggregate_frames),
             aggregate_bytes: set(self.aggregate_bytes, Bytes::new(65_535)),
+            aggregate_duration: set(self.aggregate_duration, ANNOUNCED),
         };
         cell.eifs = set(self.eifs, cell.long_space());
         moving(cell.data_rate, path.then("data_rate"))?;
@@ -331,6 +340,7 @@ impl CellTable {
             ("symbol", Some(cell.symbol)),
             ("answer_timeout", self.answer_timeout.map(|time| time.0)),
             ("eifs", self.eifs.map(|time| time.0)),
+            ("aggregate_duration", Some(cell.aggregate_duration)),
         ];
         for (key, time) in set_times {
             up_to(time.unwrap_or_default(), &bounds::MEDIUM, || path.then(key))?;

@@ -264,8 +264,10 @@ pub struct Cell {
     pub airtime_fairness: bool,
     /// Most frames of an A-MPDU; 1 for none.
     pub aggregate_frames: u32,
-    /// Longest A-MPDU.
+    /// Largest A-MPDU.
     pub aggregate_bytes: Bytes,
+    /// Longest A-MPDU in time, with its preamble.
+    pub aggregate_duration: Span,
 }
 
 /// A queue and what it sends into.

@@ -75,6 +75,8 @@ pub(crate) struct Station {
     pub place: usize,
     /// Of data from it and to it.
     pub(super) rate: BitRate,
+    /// Bytes of the longest A-MPDU at this rate.
+    pub(super) longest: u64,
     /// Frames taken from the queue, in order.
     pub held: VecDeque<Frame>,
     /// They have been part of a transmission, or found no place in one.
@@ -102,6 +104,7 @@ impl Station {
             port,
             place,
             rate,
+            longest: spec.longest_aggregate(rate),
             held: VecDeque::with_capacity(spec.aggregate_frames as usize + 1),
             has_rest: false,
             access: Access::Resting,
@@ -128,11 +131,11 @@ impl Station {
         self.held.len() < spec.aggregate_frames as usize && first.receiver == last.receiver
     }
 
-    /// Whether an A-MPDU of the frames held and one more like the last is short enough.
-    pub fn fits_another(&self, spec: &scenario::Cell) -> bool {
+    /// Whether an A-MPDU of the frames held and one more like the last has at most `longest` bytes.
+    pub fn fits_another(&self, spec: &scenario::Cell, longest: u64) -> bool {
         let length = |frame: &Frame| scenario::Cell::subframe(u64::from(frame.bytes) + spec.mac_header.get());
         let held: u64 = self.held.iter().map(length).sum();
-        held + self.held.back().map_or(0, length) <= spec.aggregate_bytes.get()
+        held + self.held.back().map_or(0, length) <= longest
     }
 
     /// When its transmission may begin, as far as it is waiting for one.
@@ -144,14 +147,15 @@ impl Station {
         }
     }
 
-    /// Chooses the frames of the next transmission: its length in bytes, and their number.
-    pub(super) fn compose(&mut self, spec: &scenario::Cell) -> (u64, u32) {
+    /// Chooses the frames of the next transmission, several of which have at most `longest` bytes together: its length
+    /// in bytes, and their number.
+    pub(super) fn compose(&mut self, spec: &scenario::Cell, longest: u64) -> (u64, u32) {
         let receiver = self.held.front().map_or(0, |frame| frame.receiver);
         let (mut alone, mut together, mut frames) = (0, 0, 0);
         for frame in self.held.iter_mut().filter(|frame| frame.fate == Fate::Waiting && frame.receiver == receiver) {
             let bytes = u64::from(frame.bytes) + spec.mac_header.get();
             let longer = together + scenario::Cell::subframe(bytes);
-            if frames > 0 && (frames >= spec.aggregate_frames || longer > spec.aggregate_bytes.get()) {
+            if frames > 0 && (frames >= spec.aggregate_frames || longer > longest) {
                 break;
             }
             (together, frames, frame.sent) = (longer, frames + 1, true);

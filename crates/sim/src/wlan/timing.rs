@@ -49,6 +49,18 @@ impl Cell {
         self.symbol * symbols as u64
     }
 
+    /// Bytes of the longest A-MPDU at `rate`: in size, and in time.
+    pub(super) fn longest_aggregate(&self, rate: BitRate) -> u64 {
+        let time = self.aggregate_duration.saturating_sub(self.preamble);
+        let (time, tail) = match self.symbol.nanos() {
+            0 => (time.nanos(), 0),
+            symbol => (time.nanos() / symbol * symbol, SERVICE_AND_TAIL),
+        };
+        let bits = u128::from(time) * u128::from(rate.bit_s()) / u128::from(SECOND);
+        let most = u128::from(self.aggregate_bytes.get());
+        (bits.saturating_sub(u128::from(tail)) / 8).min(most) as u64
+    }
+
     /// Whether data of so many bytes are announced by an RTS.
     pub(super) fn needs_rts(&self, psdu: u64) -> bool {
         self.rts_threshold.is_some_and(|threshold| psdu > threshold.get())

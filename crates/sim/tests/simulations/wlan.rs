@@ -248,14 +248,18 @@ fn the_long_retry_limit_counts_data_after_cts() {
 
 #[test]
 fn aggregation_gains_as_computed_by_hand() {
-    // 802.11n at 65 Mbit/s, 1500 B: a subframe has 4 + 1540 B, 42 of them fit in 65,535 B. (22 + 42 * 1544 * 8) / 260 bits
-    // a symbol: 1996 symbols of 4 us after 36 us; SIFS 16; block ACK 20 + 3 * 4; 2 us of propagation; DIFS 34; 7.5 * 9.
-    // Alone: 36 + 48 * 4, SIFS, ACK 20 + 2 * 4, and the same rest.
+    // 802.11n at 65 Mbit/s, 1500 B: a subframe has 4 + 1540 B. In 5.484 ms, of which 36 us are preamble, 1362 symbols of 260
+    // bits carry 44,262 B beside 22 bits: 28 subframes, (22 + 28 * 1544 * 8) / 260 = 1331 symbols of 4 us after 36 us. In 10 ms
+    // the size is the limit, 42 of them fit in 65,535 B: 1996 symbols. SIFS 16; block ACK 20 + 3 * 4; 2 us of propagation;
+    // DIFS 34; 7.5 * 9. Alone: 36 + 48 * 4, SIFS, ACK 20 + 2 * 4, and the same rest.
     let rest = 16.0 + 2.0 + 34.0 + 67.5;
-    for (frames, cycle) in [(1, 36.0 + 192.0 + 28.0 + rest), (42, 36.0 + 7984.0 + 32.0 + rest)] {
-        // With room for 64 frames, the length is the limit.
-        let most = if frames > 1 { 64 } else { 1 };
-        let keys = format!("profile = \"802.11n\"\naggregate_frames = {most}\nqueue = \"pfifo limit 300p\"");
+    for (frames, limit, cycle) in [
+        (1, "aggregate_frames = 1", 36.0 + 192.0 + 28.0 + rest),
+        (1, "aggregate_duration = \"0 s\"", 36.0 + 192.0 + 28.0 + rest),
+        (28, "", 36.0 + 5324.0 + 32.0 + rest),
+        (42, "aggregate_duration = \"10 ms\"", 36.0 + 7984.0 + 32.0 + rest),
+    ] {
+        let keys = format!("profile = \"802.11n\"\n{limit}\nqueue = \"pfifo limit 300p\"");
         let report = runs(&uplink(1, 0, &keys, 1500, "70 Mbit/s"), None, 1, 1).remove(0);
         let expected = f64::from(frames) * 12_000.0 / (cycle * 1e-6);
         let goodput = metric(&report, "throughput_bit_s");
@@ -420,11 +424,11 @@ fn a_frame_that_is_repeated_is_counted_once() {
 
 #[test]
 fn aggregates_of_one_station_do_not_keep_others_waiting() {
-    // 64 frames of 1028 B of IP packets make more than the 65,535 B of an A-MPDU, and the queue of the slow station is never
-    // empty: a rest of its frames must not be the beginning of its next A-MPDU. Both stations want more than they get, so each
-    // has half of the time. At 65 Mbit/s an A-MPDU of 61 frames of 1068 B (with headers and padding) takes
-    // 36 us + 61 x 8544 b / 65 Mbit/s = 8.05 ms, SIFS and a block acknowledgement; at 6.5 Mbit/s ten times the data's part,
-    // 80.2 ms. The rates differ by a factor of 9.9.
+    // 64 frames of 1068 B (IP packets of 1028 B with headers and padding) last longer than the 5.484 ms of an A-MPDU, and the
+    // queue of the slow station is never empty: a rest of its frames must not be the beginning of its next A-MPDU. Both
+    // stations want more than they get, so each has half of the air time. At 65 Mbit/s an A-MPDU has 41 frames, which last
+    // 36 us + 1348 symbols of 4 us + 50 us for SIFS, block acknowledgement and propagation = 5.478 ms; at 6.5 Mbit/s 4
+    // frames, 36 us + 1316 x 4 us + 50 us = 5.350 ms. The rates differ by 41/4 x 5.350/5.478 = 10.0.
     let mut text = String::from(
         "name = \"down\"\nduration = \"22 s\"\nwarm_up = \"2 s\"\n[[nodes]]\nname = \"fast\"\n[[nodes]]\nname = \"slow\"\n\
          [[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [\"fast\", \"slow\"]\nprofile = \"802.11n\"\n\
@@ -438,5 +442,5 @@ fn aggregates_of_one_station_do_not_keep_others_waiting() {
     }
     let reports = runs(&text, None, 3, 2);
     let [fast, slow] = ["fast", "slow"].map(|group| estimate(reports.iter().map(|report| group_mean(report, group))).0);
-    assert!((fast / slow / 9.9 - 1.0).abs() < 0.05, "{fast} and {slow}");
+    assert!((fast / slow / 10.0 - 1.0).abs() < 0.03, "{fast} and {slow}");
 }

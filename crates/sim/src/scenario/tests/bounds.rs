@@ -64,6 +64,7 @@ fn every_quantity_has_an_upper_bound() {
         (first, cell("data_rate = \"1000000 Tbit/s\""), "cells[0].data_rate`: is 1000000000 Gbit/s; allowed: up to 10000 Gbit/s", cell("data_rate = \"10 Gbit/s\"")),
         (first, cell("frame_error_rate = nan"), "cells[0].frame_error_rate`: is NaN; allowed: at least 0 and less than 1", cell("frame_error_rate = 0.5")),
         (first, cell("aggregate_bytes = \"2000000000 MB\""), "cells[0].aggregate_bytes`: is 2000000 GB; allowed: up to 1000000 GB", cell("aggregate_bytes = \"1 MB\"")),
+        (first, cell("aggregate_duration = \"2 s\""), "cells[0].aggregate_duration`: is 2 s; allowed: up to 1 s", cell("aggregate_duration = \"10 ms\"")),
     ];
     let mut wrong = String::new();
     for (old, much, expected, most) in table {
