@@ -1,10 +1,12 @@
 """The study of the page on schemes at an access point, as airtime.toml fixes it.
 
 ``docs/airtime.py`` prints the page's tables and draws its picture: some minutes of CPU time.
+``docs/airtime.py 802.11n`` prints those of one profile.
 """
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -166,7 +168,7 @@ def picture(found: dict[str, dict[str, dict[str, Floats]]]) -> None:
 
 def main() -> None:
     """Runs the study."""
-    for profile in PROTOCOL["profiles"]:
+    for profile in sys.argv[1:] or PROTOCOL["profiles"]:
         single = alone(profile)
         print(profile, {name: f"{value / 1e6:.2f} Mbit/s" for name, value in single.items()}, flush=True)
         found = {condition: study(profile, condition, single) for condition in PROTOCOL["conditions"]}
