@@ -10,7 +10,20 @@ import pytest
 
 from shared import Command
 from sojourn import crosscheck
-from sojourn.crosscheck import compare, linux, ns2, ns3, ns3_lan, ns3_network, openloop, page, records, sawtooth, text
+from sojourn.crosscheck import (
+    compare,
+    linux,
+    ns2,
+    ns3,
+    ns3_lan,
+    ns3_network,
+    ns3_wlan,
+    openloop,
+    page,
+    records,
+    sawtooth,
+    text,
+)
 from sojourn.crosscheck.compare import Metric, Outcome, Point, Run, Theirs
 
 
@@ -233,7 +246,8 @@ def test_the_command_says_by_its_status_whether_both_sides_agree(command: Comman
     done = command("crosscheck", "ns3", "--quick", "--json")
     document = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0 if document["agrees"] else 1, "")
-    assert {row["metric"] for row in document["rows"]} == {metric.key for metric in (*ns3.METRICS, *ns3_lan.METRICS)}
+    metrics = (*ns3.METRICS, *ns3_lan.METRICS, *ns3_wlan.METRICS)
+    assert {row["metric"] for row in document["rows"]} == {metric.key for metric in metrics}
 
 
 def test_a_page_needs_every_peer(command: Command) -> None:
@@ -265,3 +279,16 @@ def test_the_lan_needs_ns3s_tcp_and_its_device_queue() -> None:
         scenario["flows"][0]["transport"].update(change)
         other = replace(point, scenario=scenario)
         assert not compare.row(other, point.metrics[2], crosscheck._runs(other, 3, 1, None)).passes
+
+
+def test_a_wlan_needs_the_longest_ampdu_in_time() -> None:
+    point = next(point for point in ns3_wlan.points() if point.name == "WLAN, 1 station at 6500 kbit/s")
+
+    def passes(**keys: str) -> bool:
+        scenario = ns3_wlan.saturated(1, "6500 kbit/s", has_aggregates=True)
+        scenario["cells"][0].update(keys)
+        changed = replace(point, scenario=scenario)
+        return compare.row(changed, point.metrics[0], crosscheck._runs(changed, 3, 1, None)).passes
+
+    assert passes()
+    assert not passes(aggregate_duration="1 s")

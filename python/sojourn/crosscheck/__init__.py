@@ -11,7 +11,19 @@ from typing import Any, Final
 
 from sojourn import core
 from sojourn.core import SojournError
-from sojourn.crosscheck import advised, drawn, findings, linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, varying
+from sojourn.crosscheck import (
+    advised,
+    drawn,
+    findings,
+    linux,
+    ns2,
+    ns2_wlan,
+    ns3,
+    ns3_lan,
+    ns3_network,
+    ns3_wlan,
+    varying,
+)
 from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
 
 __all__ = ["PEERS", "Outcome", "Row", "check", "compared", "held_out"]
@@ -26,7 +38,7 @@ def _of_ns2() -> list[Point]:
 
 
 def _of_ns3() -> list[Point]:
-    return [*ns3.points(), *ns3_lan.points(), *ns3_network.points()]
+    return [*ns3.points(), *ns3_lan.points(), *ns3_network.points(), *ns3_wlan.points()]
 
 
 POINTS: Final[dict[str, Callable[[], list[Point]]]] = {"linux": _of_linux, "ns3": _of_ns3, "ns2": _of_ns2}

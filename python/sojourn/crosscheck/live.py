@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sojourn
 from sojourn.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network
+from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, ns3_wlan
 from sojourn.crosscheck.compare import Point
 
 _SEEDS: Final = 5
@@ -23,6 +23,7 @@ _NS3_PROGRAMS: Final = (
     ("dumbbell", 1, ns3.points),
     ("lan", _SEEDS, ns3_lan.points),
     ("network", ns3_network.SEEDS, ns3_network.points),
+    ("wlan", _SEEDS, ns3_wlan.points),
 )
 _PROGRAMS: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck"
 
