@@ -13,6 +13,7 @@ watch.py defect NAME COMMAND...            how long it takes to fail, at most a 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -81,18 +82,31 @@ class Rows:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        self.all = {name: Row(**row) for name, row in json.loads(text or "{}").items()}
+
+    @property
+    def all(self) -> dict[str, Row]:
+        """The rows by name."""
+        text = self._file.read_text(encoding="utf-8") if self._file.exists() else ""
+        return {name: Row(**row) for name, row in json.loads(text or "{}").items()}
 
     def write(self, name: str, row: Row | None) -> None:
-        """Write one row, or take it out; a kill leaves the old file or the new one."""
-        self.all.pop(name, None)
-        if row is not None:
-            self.all[name] = row
-        lines = [f"{json.dumps(name)}: {json.dumps(asdict(row))}" for name, row in sorted(self.all.items())]
+        """Write one row, or take it out; a kill leaves the old file or the new one.
+
+        Other targets may run at the same time and write theirs.
+        """
         beside = self._file.with_suffix(".part")
-        beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        beside.replace(self._file)
+        folder = os.open(self._file.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            found = self.all
+            found.pop(name, None)
+            if row is not None:
+                found[name] = row
+            lines = [f"{json.dumps(one)}: {json.dumps(asdict(of))}" for one, of in sorted(found.items())]
+            beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            beside.replace(self._file)
+        finally:
+            os.close(folder)
 
 
 class Run:
