@@ -13,7 +13,7 @@ from typing import Any, Final
 from sojourn.advise import search
 from sojourn.advise.household import PING, Line, Shaper, network
 from sojourn.crosscheck import linux, records
-from sojourn.crosscheck.compare import Metric, Point, Run, theirs
+from sojourn.crosscheck.compare import Metric, Point, Run, measured
 
 RECORD: Final = "linux_advice.csv"
 GROUP: Final = "advice"
@@ -125,9 +125,7 @@ def is_like_the_machines(point: Point) -> bool:
 def _recorded(
     rows: Iterable[Mapping[str, str]] | None,
 ) -> Iterator[tuple[Household, str, str, list[Mapping[str, str]]]]:
-    grouped: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        grouped.setdefault((row["household"], row["setting"], row["line"]), []).append(row)
+    grouped = records.grouped(RECORD, rows, lambda row: (row["household"], row["setting"], row["line"]))
     for household in HOUSEHOLDS:
         for setting in household.settings():
             for line in LINES:
@@ -142,7 +140,7 @@ def _point(household: Household, setting: str, machine: str, own: list[Mapping[s
         name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}, line of {machine}",
         scenario=network(line, household.settings()[setting]).to_dict(),
         scheme=None,
-        theirs={one.key: theirs([float(row[one.key]) for row in own]) for one in compared},
+        theirs=measured(compared, own),
         metrics=compared,
         group=GROUP,
         replications=search.SURE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -139,6 +139,11 @@ def theirs(values: Sequence[float], drops: float | None = None) -> Theirs:
     mean = sum(values) / n
     sd = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5 if n > 1 else None
     return Theirs(mean, n, sd, tuple(values), drops)
+
+
+def measured(metrics: Iterable[Metric], rows: Sequence[Mapping[str, str]]) -> dict[str, Theirs]:
+    """Return what the peer measured, from rows of its runs with a column for each metric."""
+    return {metric.key: theirs([float(row[metric.key]) for row in rows]) for metric in metrics}
 
 
 @dataclass(frozen=True, slots=True)

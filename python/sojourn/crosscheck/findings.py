@@ -142,9 +142,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         As crosscheck/linux/findings.py records them; by default the recorded ones.
     """
-    grouped: dict[tuple[str, str], list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        grouped.setdefault((row["finding"], row["scheme"]), []).append(row)
+    grouped = records.grouped(RECORD, rows, lambda row: (row["finding"], row["scheme"]))
     found = []
     for finding in FINDINGS:
         for scheme in finding.schemes:

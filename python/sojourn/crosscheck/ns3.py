@@ -62,10 +62,11 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         As the program prints them; by default the recorded ones. Rows of one point with several seeds are averaged.
     """
-    grouped: dict[tuple[int, int, int, str, int], list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        key = (int(row["n"]), int(row["mbps"]), int(row["rtt_ms"]), row["qd"], int(row["limit"]))
-        grouped.setdefault(key, []).append(row)
+    grouped = records.grouped(
+        RECORD,
+        rows,
+        lambda row: (int(row["n"]), int(row["mbps"]), int(row["rtt_ms"]), row["qd"], int(row["limit"])),
+    )
     return [_point(*key, group) for key, group in grouped.items()]
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from sojourn.core import Document
 from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, theirs
+from sojourn.crosscheck.compare import Metric, Point, Run, measured
 from sojourn.network import bundled_scenarios
 
 RECORD: Final = "ns3_lan.csv"
@@ -73,15 +73,13 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
     """
-    grouped: dict[tuple[str, str, int], list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        grouped.setdefault((row["flow"], row["qd"], int(row["device"])), []).append(row)
+    grouped = records.grouped(RECORD, rows, lambda row: (row["flow"], row["qd"], int(row["device"])))
     return [
         Point(
             name=f"LAN, {flow}, {kind}, device queue {device}",
             scenario=lan(flow, device),
             scheme=SCHEMES[kind],
-            theirs={metric.key: theirs([float(row[metric.key]) for row in group]) for metric in METRICS},
+            theirs=measured(METRICS, group),
             metrics=METRICS,
             is_quick=flow == "http" and kind in {"red", "codel"},
             recipe={"program": "lan", "flow": flow, "queue": kind, "device": device},

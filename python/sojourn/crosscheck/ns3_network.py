@@ -9,7 +9,7 @@ from typing import Final
 
 from sojourn.core import Document
 from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, theirs
+from sojourn.crosscheck.compare import Metric, Point, Run, measured
 
 RECORD: Final = "ns3_network.csv"
 
@@ -70,16 +70,15 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     """
     if not _SCENARIO.is_file():
         return []
-    grouped: dict[tuple[int, int, str, str], list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        key = (int(float(row["rtt_ms"])), int(row["threshold"]), row["seconds"], row["warm_up"])
-        grouped.setdefault(key, []).append(row)
+    grouped = records.grouped(
+        RECORD, rows, lambda row: (int(float(row["rtt_ms"])), int(row["threshold"]), row["seconds"], row["warm_up"])
+    )
     return [
         Point(
             name=f"network, {f'threshold {threshold}' if threshold else 'drop tail'}, {rtt_ms} ms",
             scenario=network(rtt_ms, seconds, warm_up),
             scheme=f"threshold q_th {threshold}p" if threshold else "pfifo limit 1250p",
-            theirs={metric.key: theirs([float(row[metric.key]) for row in group]) for metric in METRICS},
+            theirs=measured(METRICS, group),
             metrics=METRICS,
             no_reference=None if len(group) >= SEEDS else f"recorded with {len(group)} seeds of {SEEDS} so far",
             recipe={

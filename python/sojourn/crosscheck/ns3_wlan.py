@@ -7,7 +7,7 @@ from typing import Final
 
 from sojourn.core import Document
 from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, theirs
+from sojourn.crosscheck.compare import Metric, Point, measured
 
 RECORD: Final = "ns3_wlan.csv"
 
@@ -35,9 +35,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
     """
-    grouped: dict[tuple[int, str, str], list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        grouped.setdefault((int(row["stations"]), str(row["mcs"]), str(row["aggregate"])), []).append(row)
+    grouped = records.grouped(RECORD, rows, lambda row: (int(row["stations"]), row["mcs"], row["aggregate"]))
     return [
         Point(
             name=f"WLAN, {stations} station{'s' if stations > 1 else ''} at {RATES[mcs]}"
@@ -45,7 +43,7 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
             scenario=saturated(stations, RATES[mcs], has_aggregates=bool(int(aggregate))),
             # Nothing is under test.
             scheme="pfifo",
-            theirs={metric.key: theirs([float(row[metric.key]) for row in group]) for metric in METRICS},
+            theirs=measured(METRICS, group),
             metrics=METRICS,
             is_quick=stations == 1,
             recipe={"program": "wlan", "stations": stations, "mcs": mcs, "aggregate": aggregate},

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from sojourn.crosscheck.compare import Row
+
+_Key = TypeVar("_Key")
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -19,6 +22,26 @@ def table(name: str) -> list[dict[str, str]]:
     if not file.is_file():
         return []
     return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def grouped(
+    name: str, rows: Iterable[Mapping[str, str]] | None, key: Callable[[Mapping[str, str]], _Key]
+) -> dict[_Key, list[Mapping[str, str]]]:
+    """Return rows by their key, in the order in which the keys come first.
+
+    Parameters
+    ----------
+    name
+        Of the recorded table that is read where `rows` is None.
+    rows
+        As recorded.
+    key
+        Of a row.
+    """
+    found: dict[_Key, list[Mapping[str, str]]] = {}
+    for row in table(name) if rows is None else rows:
+        found.setdefault(key(row), []).append(row)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

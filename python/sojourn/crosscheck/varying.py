@@ -85,11 +85,8 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
     rows
         As crosscheck/linux/varying.py records them; by default the recorded ones.
     """
-    grouped: dict[str, list[Mapping[str, str]]] = {}
-    for row in records.table(RECORD) if rows is None else rows:
-        grouped.setdefault(row["scheme"], []).append(row)
     found = []
-    for scheme, own in grouped.items():
+    for scheme, own in records.grouped(RECORD, rows, lambda row: row["scheme"]).items():
         metrics = _metrics(scheme)
         measured = {}
         for metric in metrics:
