@@ -60,7 +60,7 @@ main(int argc, char* argv[])
     // A frame is given up after seven failures in all: a block acknowledgement does not reset the count.
     Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(1000000));
     Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(1000000));
-    // No packet waits for too long.
+    // By default a packet expires after half a second in the queue.
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1000)));
 
     NodeContainer nodes(stations + 1);
