@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from practice import BLUE, RED, save
 from scipy.stats import wilcoxon
 
 from sojourn import core, sensitivity, stats, tune
+from sojourn.palette import INK
 from sojourn.plot import WIDTH, new_figure
 from sojourn.stats import Floats
 from sojourn.tune.evaluate import Evaluator
@@ -30,8 +31,6 @@ NETWORK = str(DOCS / "tuned-network.toml")
 DELAY, GOODPUT = "sojourn_ms_p99", "goodput_bit_s"
 MEASURES = (DELAY, GOODPUT)
 REFERENCE = core.parse_aqm("codel limit 1000p")
-OFFSETS = {"codel": (8, 7), "cobalt": (-60, 5), "sojourn": (8, -5), "levels": (8, -12)}
-"""Of labels that would cover each other, in points."""
 JOBS = int(os.environ.get("JOBS", "1"))
 
 
@@ -138,11 +137,17 @@ def without(text: str, feature: str) -> str:
     return core.parse_aqm(f"{text} {feature} none")
 
 
+def change(values: Floats) -> tuple[float, float, float]:
+    """A mean of logarithms as a change in per cent, and the ends of its interval."""
+    of = stats.estimate(values)
+    mean, low, high = (float(100 * np.expm1(value or 0.0)) for value in (of.mean, of.low, of.high))
+    return mean, low, high
+
+
 def shown(values: Floats) -> str:
     """A mean of logarithms as a change in per cent, with its interval."""
-    of = stats.estimate(values)
-    low, high = (of.low or 0.0, of.high or 0.0)
-    return f"{100 * np.expm1(of.mean):+.1f} % [{100 * np.expm1(low):+.1f}, {100 * np.expm1(high):+.1f}]"
+    mean, low, high = change(values)
+    return f"{mean:+.1f} % [{low:+.1f}, {high:+.1f}]"
 
 
 def compared(judge: Judge, texts: dict[str, str]) -> list[list[str]]:
@@ -162,29 +167,19 @@ def compared(judge: Judge, texts: dict[str, str]) -> list[list[str]]:
     return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
 
 
-def picture(judge: Judge, texts: dict[str, str]) -> None:
-    """Draw D and G of every scheme over the held-out networks, tuned and with defaults."""
-    with new_figure(WIDTH, 4.0) as figure:
-        axes = figure.add_subplot()
-        for one in PROTOCOL["scheme"]:
-            text = texts[one["id"]]
-            x, y = (stats.estimate(judge.scores(text, measure)) for measure in (GOODPUT, DELAY))
-            color = RED if "features" in one else BLUE
-            axes.errorbar(
-                100 * x.mean,
-                y.mean,
-                xerr=100 * (x.half_width or 0),
-                yerr=y.half_width,
-                fmt="o",
-                color=color,
-                linewidth=1,
-            )
-            place = OFFSETS.get(one["id"], (6, 4))
-            axes.annotate(one["name"], (100 * x.mean, y.mean), place, textcoords="offset points", fontsize=9)
-        axes.plot(0, 0, "+", color="black", markersize=9)
-        axes.annotate("CoDel, defaults", (0, 0), (6, 4), textcoords="offset points", fontsize=9)
-        axes.set_xlabel("goodput over that of CoDel with defaults, logarithm in %")
-        axes.set_ylabel("p99 queueing delay, logarithm")
+def picture(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> None:
+    """Draw the change of each measure, with its interval, over the held-out networks: a row a scheme."""
+    with new_figure(WIDTH, 3.4) as figure:
+        panels = figure.subplots(1, len(MEASURES), sharey=True)
+        for panel, (axes, name) in enumerate(zip(panels, ("p99 queueing delay", "goodput"), strict=True)):
+            for row, (scheme, changes) in enumerate(found.items()):
+                mean, low, high = changes[panel]
+                color = RED if scheme.startswith("dAQM") else BLUE
+                axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], fmt="o", color=color, markersize=5)
+            axes.axvline(0, color=INK, linewidth=1)
+            axes.set_xlabel(f"{name}, change (%)")
+        panels[0].set_yticks(range(len(found)), list(found))
+        panels[0].set_ylim(len(found) - 0.5, -0.5)
     save(figure, "tuned.png")
 
 
@@ -236,7 +231,7 @@ def main() -> None:
         )
     )
     print(table(compared(judge, texts)), flush=True)
-    picture(judge, texts)
+    picture({name: [change(judge.scores(text, measure)) for measure in MEASURES] for name, text in tuned.items()})
     print(table(sobol()))
 
 
