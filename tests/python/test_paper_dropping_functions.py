@@ -157,6 +157,8 @@ def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     assert "Not run: the option --only leaves it out." in text
     assert run(only="simulation").startswith("0 runs made, 7 found")
     assert (place / "report.html").read_text(encoding="utf-8") == text
+    run()
+    assert "Not run: only --full or --only device runs it." in (place / "report.html").read_text(encoding="utf-8")
     runs = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((place / "windows").iterdir())]
     rows = [row for run in runs for row in run["windows"]]
     assert len(runs) == 7

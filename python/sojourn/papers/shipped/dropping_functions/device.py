@@ -70,12 +70,12 @@ def run(
     place: Path,
     say: Callable[[str], None],
     *,
-    is_read_only: bool = False,
+    left_out: str = "",
     experiment: Experimenter | None = None,
 ) -> Device:
     """Run the device's part, or read what an earlier call stored in the folder `place`.
 
-    With `is_read_only` it only reads. `experiment` replaces the experiment, for tests.
+    With `left_out`, the reason why it is not to run, it only reads. `experiment` replaces the experiment, for tests.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def run(
     """
     file = place / f"{size}-{STORE}"
     if not file.is_file():
-        why = "the option --only leaves it out" if is_read_only else "" if experiment else missing()
+        why = left_out or ("" if experiment else missing())
         if why:
             return Device(pd.DataFrame(), why)
         say("device: begins")

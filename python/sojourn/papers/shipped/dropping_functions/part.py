@@ -50,9 +50,13 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
     wanted = [simulate.settings(paper, size, one) for one in simulate.runs_of(paper, size)]
     runs = [found for of in wanted if (found := keeper.find(simulate.WINDOWS, of)) is not None]
     windows, flows, cpu_s = store.windows(runs), store.flows(runs), sum(run["cpu_s"] for run in runs)
-    # The quick device part takes 160 s by itself.
-    is_read_only = only in ("simulation", "report") or (only is None and not options.full)
-    found = device.run(paper, size_name, place, say, is_read_only=is_read_only)
+    left_out = ""
+    if only in ("simulation", "report"):
+        left_out = "the option --only leaves it out"
+    elif only is None and not options.full:
+        # The quick device part takes 160 s by itself.
+        left_out = "only --full or --only device runs it"
+    found = device.run(paper, size_name, place, say, left_out=left_out)
     say("analysis")
     columns = [*datasets.simulated(paper, size.switchback, windows), datasets.on_device(paper, found)]
     columns += [datasets.theoretical(paper), datasets.printed(paper)]
