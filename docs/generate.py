@@ -148,7 +148,7 @@ def described(stem: str) -> tuple[str, Sections]:
             break
         lines.append(line.removeprefix("//!").removeprefix(" "))
     # Links to the source have no target on a page; those to an algorithm have one.
-    text = re.sub(r"\[`(\w+)`\]\(crate::\w+\)", linked, "\n".join(lines))
+    text = re.sub(r"\[`(\w+)`\](?:\(crate::\w+\))?", linked, "\n".join(lines))
     introduction, *parts = re.split(r"^# (.+)$", text, flags=re.MULTILINE)
     sections = {heading: body.strip() for heading, body in zip(parts[::2], parts[1::2], strict=True)}
     return introduction.strip(), sections

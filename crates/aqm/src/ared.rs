@@ -5,7 +5,7 @@
 //! queue length stays in the middle between `min` and `max`.
 //!
 //! # Control law
-//! As [`red`](crate::red). In addition, every `interval`:
+//! As [`red`]. In addition, every `interval`:
 //!
 //! * `max_p` rises by `min(alpha, max_p / 4)` if the average is above `min + 0.6 (max - min)`;
 //! * `max_p` is multiplied by `beta` if the average is below `min + 0.4 (max - min)`;

@@ -13,7 +13,7 @@
 //! same running value for matches.
 //!
 //! An arrival of a cached flow is dropped with probability `p_i (avg - min) / (max - min)`, where `p_i = (H_i - 1/N_act) /
-//! (1/N_act)`, limited to 0 to 1. All other arrivals meet [`red`](crate::red). From `max` on every arrival is dropped.
+//! (1/N_act)`, limited to 0 to 1. All other arrivals meet [`red`]. From `max` on every arrival is dropped.
 //!
 //! ECN: RED's signals become marks. Drops by p_i remain drops, because they are directed against flows that do not respond
 //! to congestion signals.

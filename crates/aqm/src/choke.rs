@@ -7,7 +7,7 @@
 //! # Control law
 //! While RED's average is above `min`, each arrival is compared with one queued packet, chosen with equal probability. If
 //! both belong to one flow, both are dropped. Otherwise the queued packet stays in its place, and the arrival meets
-//! [`red`](crate::red): it is signalled with probability p_a up to `max`, and always from `max` on. All lengths are counted
+//! [`red`]: it is signalled with probability p_a up to `max`, and always from `max` on. All lengths are counted
 //! in packets.
 //!
 //! A flow that has the share f of the queue loses a share f of its arrivals to matches, and as many queued packets again.
@@ -20,7 +20,7 @@
 //! * Whether the queue is full is checked after the comparison and before RED decides, so a match in a full queue drops both
 //!   packets. Linux checks it after RED decides.
 //! * Linux's queue contains gaps, so it draws up to three times and then takes the head. Here every waiting packet has the
-//!   same probability at the first draw. Linux draws one random number per RED signal, see [`red`](crate::red).
+//!   same probability at the first draw. Linux draws one random number per RED signal, see [`red`].
 //! * One packet is drawn. The paper's variants with several candidates are not included.
 //!
 //! # Work per packet

@@ -29,7 +29,7 @@
 //!   packet queued.
 //! * Every arrival between `min` and `max` to which none of the cases applies increases RED's count, whether or not it is
 //!   drawn for.
-//! * Idle time and a full queue are treated as in [`red`](crate::red). A drop because of a full queue is not a strike.
+//! * Idle time and a full queue are treated as in [`red`]. A drop because of a full queue is not a strike.
 //! * `min`, `max`, `max_p` and `w` have RED's defaults. The paper has min at a quarter of the buffer and max at twice min.
 //! * Packets can also leave by a change of algorithm, an overflow of fair queueing or a reset. FRED notices this by the
 //!   number of waiting packets, and then counts all of them anew.

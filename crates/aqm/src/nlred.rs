@@ -4,7 +4,7 @@
 //! `max` it drops more. Short bursts therefore suffer fewer losses, while a long queue still meets strong resistance.
 //!
 //! # Control law
-//! As [`red`](crate::red), but with `p_b = 1.5 max_p ((avg - min) / (max - min))^2` between `min` and `max`. The factor 1.5
+//! As [`red`], but with `p_b = 1.5 max_p ((avg - min) / (max - min))^2` between `min` and `max`. The factor 1.5
 //! gives the curve the same area as RED's: the integral of 1.5 x^2 from 0 to 1 is 1/2, as is that of x.
 //!
 //! # Deviations and interpretations

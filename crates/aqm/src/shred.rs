@@ -6,7 +6,7 @@
 //!
 //! # Control law
 //! w is the congestion window in the packet and w_avg the average over arrivals. For `w < w_avg` the arrival meets
-//! [`red`](crate::red) with `min' = min + (max - min)(1 - w / w_avg)` and `max_p' = max_p w / w_avg`. Otherwise, and if w is
+//! [`red`] with `min' = min + (max - min)(1 - w / w_avg)` and `max_p' = max_p w / w_avg`. Otherwise, and if w is
 //! unknown (0), it meets RED with the parameters as given.
 //!
 //! # Deviations and interpretations

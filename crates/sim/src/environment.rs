@@ -1,6 +1,6 @@
 //! Episodes for learning: a step is a window of time, after which the caller sees measurements and a reward, and acts.
 //!
-//! Observations and reward are [formulas](sojourn_aqm::formula) of [metrics](metric): what the window measured, internals of
+//! Observations and reward are [formulas](sojourn_aqm::formula) of metrics: what the window measured, internals of
 //! the scheme, and the last action. A value that there was nothing to measure of is 0.
 
 mod action;

@@ -1,4 +1,4 @@
-//! Keys of a table in scenarios, declared once: [`keys!`] makes the struct, its defaults, checks, reading, writing and JSON Schema
+//! Keys of a table in scenarios, declared once: `keys!` makes the struct, its defaults, checks, reading, writing and JSON Schema
 //! from one list, as `params!` does for the parameters of schemes. A scenario's values have types and places, and a
 //! quantity is not a flag, so they are not read from a line of text as those are.
 
@@ -134,7 +134,7 @@ impl Listed {
     }
 }
 
-/// A struct made by [`keys!`].
+/// A struct made by `keys!`.
 pub trait KeySet {
     /// Sets the key `name`; `None` where there is no such key.
     fn set<E: de::Error>(&mut self, name: &str, value: &Scalar) -> Option<Result<(), E>>;

@@ -1,6 +1,6 @@
 //! A run: events in, packets along their routes, measures out.
 //!
-//! [`Net`] is all that lies between hosts: packets, queues and links. [`Hosts`] are the ends: applications, TCP, and what is
+//! `Net` is all that lies between hosts: packets, queues and links. `Hosts` are the ends: applications, TCP, and what is
 //! measured of flows. Both are driven by the events of one queue.
 
 mod build;

@@ -32,7 +32,7 @@ impl Service {
     /// Second moment over the squared mean.
     ///
     /// # Errors
-    /// As [`Self::parts`].
+    /// As `Self::parts`.
     pub fn second_moment(&self) -> Result<f64, Error> {
         Ok(match self {
             Self::Erlang { stages } => 1.0 + 1.0 / f64::from(*stages),

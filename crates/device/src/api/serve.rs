@@ -92,7 +92,7 @@ impl Told<'_> {
     }
 }
 
-/// Opens the sockets of `sockets` and answers on them until dropped. What cannot be opened is said in [`Api::interfaces`] and
+/// Opens the sockets of `sockets` and answers on them until dropped. What cannot be opened is said in `Api::interfaces` and
 /// tried again.
 pub async fn serve(sockets: &Listen, api: Arc<Api>) -> Infallible {
     let router = super::router(Arc::clone(&api));

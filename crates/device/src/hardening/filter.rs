@@ -6,7 +6,7 @@ use seccompiler::{sock_filter, BpfProgram, SeccompAction, SeccompCmpArgLen, Secc
 use seccompiler::{SeccompFilter, SeccompRule, TargetArch};
 use std::collections::BTreeMap;
 
-/// Calls with any arguments. [`CONDITIONAL`] has those whose arguments matter.
+/// Calls with any arguments. `CONDITIONAL` has those whose arguments matter.
 pub const ALLOWED: &[i64] = &[
     // Memory and threads.
     libc::SYS_brk,

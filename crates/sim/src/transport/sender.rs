@@ -16,7 +16,7 @@
 //! * As Linux, `ssthresh` is not reduced again by a timeout within a recovery that already reduced it.
 //! * The timer has no granularity, unless `Config::tick` gives it one (Linux: one jiffy).
 //!
-//! [`Core`] is what all senders have in common. How missing segments are found and sent again is a [`recovery::Strategy`], one
+//! `Core` is what all senders have in common. How missing segments are found and sent again is a `recovery::Strategy`, one
 //! file each, and the core is compiled once for each of them.
 
 mod accecn;

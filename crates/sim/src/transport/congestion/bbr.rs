@@ -13,8 +13,8 @@
 //! ```
 //!
 //! In fast recovery, packets are conserved for a round; the window from before it returns at its end. After a timeout it grows
-//! from one segment. Marks are ignored, as in Linux's version 1. The parts: [`filter`] (windowed maximum), [`policer`] (long-term
-//! bandwidth), [`aggregation`] (acknowledgements in bursts).
+//! from one segment. Marks are ignored, as in Linux's version 1. The parts: `filter` (windowed maximum), `policer` (long-term
+//! bandwidth), `aggregation` (acknowledgements in bursts).
 //!
 //! Deviations: rates and windows count bytes, targets are whole segments; floating point instead of 24-bit fractions; times have
 //! nanoseconds instead of microseconds, and jiffies for the ten seconds and 200 ms. Pacing lets Linux's offload bursts go

@@ -16,7 +16,7 @@
 //! loss, each round, not in Startup, Refill or Up:  bw_shortterm, inflight_shortterm * 0.7, not below what was delivered
 //! ```
 //!
-//! [`model`] holds what is believed of the path, [`cycle`] the four states of ProbeBW.
+//! `model` holds what is believed of the path, `cycle` the four states of ProbeBW.
 //!
 //! Deviations: losses are judged once an acknowledgement, by the packet that it delivered last (the draft looks at each lost packet), and
 //! the pieces lost in Startup are counted as acknowledgements that report a loss. A recovery that turns out to be spurious is not undone,
