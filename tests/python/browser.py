@@ -41,3 +41,10 @@ def start_browser(*, javascript: bool, width: int | None = None) -> webdriver.Ch
     if not javascript:
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     return webdriver.Chrome(options=options, service=Service(driver))
+
+
+def resize(driver: webdriver.Chrome, width: int, height: int = 1600) -> None:
+    """Show the page in so many pixels."""
+    # Not the window's size: on a busy machine Chromium sometimes does not answer such a request.
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

@@ -10,7 +10,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 import sojourn as sj
-from browser import start_browser
+from browser import resize, start_browser
 from sojourn import metrics, papers
 from sojourn.papers import Outcome, figures
 from sojourn.papers import page as paper_page
@@ -73,7 +73,7 @@ def test_the_pictures_are_drawn(browser: webdriver.Chrome, results: sj.Results) 
 
 def test_nothing_overflows_the_page(browser: webdriver.Chrome) -> None:
     for width in (1200, 800):
-        browser.set_window_size(width, 1600)
+        resize(browser, width)
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert browser.execute_script(wide) == 0
 
@@ -168,7 +168,7 @@ def test_a_papers_page_fits_and_its_pictures_are_drawn(paper: tuple[Path, Ledger
         assert driver.get_log("browser") == []
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         for width in (1200, 500):
-            driver.set_window_size(width, 1600)
+            resize(driver, width)
             assert driver.execute_script(wide) == 0
             seen = "[...document.querySelectorAll('figure svg')].filter(one => one.checkVisibility())"
             boxes = driver.execute_script(f"return {seen}.map(one => one.getBoundingClientRect().toJSON())")

@@ -20,7 +20,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 import sojourn
-from browser import start_browser
+from browser import resize, start_browser
 from shared import script
 from sojourn import cli
 
@@ -210,10 +210,7 @@ def test_a_browser_asks_no_other_host(site: Path, served: str, from_disk: bool) 
         for page in LOOKED_AT:
             driver.get(start + page)
             for width in (1400, 390):
-                driver.execute_cdp_cmd(
-                    "Emulation.setDeviceMetricsOverride",
-                    {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-                )
+                resize(driver, width, 900)
                 wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
                 assert driver.execute_script(wide) <= 0, (page, width)
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
