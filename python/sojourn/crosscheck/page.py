@@ -100,8 +100,8 @@ The version is ns-3 3.37 (Debian's libns3-dev). There are four groups of points:
   A-MPDUs; 10 s after 2 s, five seeds. In the program, best effort waits as long as DCF does, and sends again without
   a block acknowledgement request. No packet expires in the queue (by default after 0.5 s; with it, 20 stations have
   half of the goodput), and none is given up. By default ns-3 gives up an A-MPDU after seven failures in all, because
-  a block acknowledgement between them does not reset its count; that costs 11 % with 20 stations. Our side has `eifs
-  34 us`, as frames that begin together are noise to ns-3 and no frame. These settings were found after a first
+  a block acknowledgement between them does not reset its count; that costs 11 % with 20 stations. Our side has
+  `eifs 34 us`, as frames that begin together are noise to ns-3 and no frame. These settings were found after a first
   comparison, in which cells of ten and more stations differed by a third and more.
 """,
     "ns2": """\
