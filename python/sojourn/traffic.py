@@ -573,6 +573,7 @@ def tcp(
     undo: bool | None = None,
     window_limit: Packets | None = None,
     window_unit: str | None = None,
+    write_at_once: bool | None = None,
     write_size: Data | None = None,
 ) -> Transport:
     """TCP. The defaults are those of Linux, with CUBIC.
@@ -681,8 +682,8 @@ def tcp(
         without offload; the RFCs leave it to the host. It is false here, so that segments leave one by one. By
         default false.
     send_buffer
-        Size of the sender's socket buffer. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host. By
-        default "4 MiB".
+        Size of the sender's socket buffer, for payload. Linux grows it to 4 MiB (`tcp_wmem`), of which it uses 3 to 8
+        % itself; RFC 9293 leaves it to the host. By default "4 MiB".
     slow_start_after_idle
         Reduce the window after an idle time. Linux true (`tcp_slow_start_after_idle` 1); RFC 5681, 4.1 recommends it.
         By default true.
@@ -710,6 +711,10 @@ def tcp(
     window_unit
         Unit in which the congestion window is counted. Linux and ns-2 `packets`; RFC 5681 `bytes`. For full segments
         both are the same. One of ``bytes``, ``packets``. By default "bytes".
+    write_at_once
+        Bulk traffic and transfers write again as soon as anything of a full `send_buffer` is free. Otherwise they
+        wait until a third of it is, and then fill it, which sends a burst where the buffer limits the flow. Linux
+        false; ns-3 true; RFC 9293 leaves it to the host. By default false.
     write_size
         Bulk traffic fills `send_buffer` in writes of this size. If the buffer limits the flow, its last segment is
         then short, unless `nagle` delays it. With `none` the buffer holds whole segments. Linux's bulk senders write
@@ -760,6 +765,7 @@ def tcp(
         undo=(undo, None),
         window_limit=(window_limit, "packets"),
         window_unit=(window_unit, None),
+        write_at_once=(write_at_once, None),
         write_size=(write_size, "data"),
     )
 

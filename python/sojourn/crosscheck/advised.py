@@ -65,7 +65,10 @@ HOUSEHOLDS: Final = (
         {"fq_codel": Shaper("fq_codel", 49.5, 9.9)},
     ),
     Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
-    Household("fibre", _line(1000, 500, "fibre"), Shaper("fq_pie", 990, 495)),
+    Household(
+        "fibre", _line(1000, 500, "fibre"), Shaper("cake besteffort", 990, 495),
+        {"fq_pie": Shaper("fq_pie", 990, 495)},
+    ),
 )  # fmt: skip
 
 

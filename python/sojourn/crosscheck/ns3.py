@@ -139,6 +139,7 @@ def dumbbell(flows: int, mbit_s: int, rtt_ms: int) -> Document:
                     "delayed_ack": "200 ms",
                     "receive_buffer": "8 MiB",
                     "send_buffer": "8 MiB",
+                    "write_at_once": True,
                 },
                 "traffic": {"kind": "bulk"},
             }

@@ -90,12 +90,17 @@ keys! {
         /// Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
         /// Linux 0; RFC 3168 either, RFC 8311 0 except for experiments.
         ect: u8 = u8::from(sender().ect == Ect::One);
-        /// Size of the sender's socket buffer. Linux grows it to 4 MiB (`tcp_wmem`); RFC 9293 leaves it to the host.
+        /// Size of the sender's socket buffer, for payload. Linux grows it to 4 MiB (`tcp_wmem`), of which it uses 3 to 8 % itself; RFC
+        /// 9293 leaves it to the host.
         send_buffer: Option<Bytes> = sender().send_buffer;
         /// Bulk traffic fills `send_buffer` in writes of this size. If the buffer limits the flow, its last segment is
         /// then short, unless `nagle` delays it. With `none` the buffer holds whole segments. Linux's bulk senders write
         /// more than the buffer holds, so `none`; ns-3 512 B (`SendSize`); RFC 9293 leaves it to the application.
         write_size: Option<Bytes> = sender().write_size.map(|size| Bytes::new(u64::from(size.get())));
+        /// Bulk traffic and transfers write again as soon as anything of a full `send_buffer` is free. Otherwise they wait until
+        /// a third of it is, and then fill it, which sends a burst where the buffer limits the flow. Linux false; ns-3 true;
+        /// RFC 9293 leaves it to the host.
+        write_at_once: bool = sender().write_at_once;
         /// Size of the receiver's socket buffer, which is the window offered at first. Linux grows it to 6 MiB
         /// (`tcp_rmem`), of which 6.1 offers half; RFC 9293 leaves it to the host, up to 1 GiB (RFC 7323).
         receive_buffer: Bytes = receiver().buffer;

@@ -344,6 +344,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         ecn_feedback: tcp.ecn_feedback,
         send_buffer: tcp.send_buffer,
         write_size,
+        write_at_once: tcp.write_at_once,
         window_limit: tcp.window_limit.map(|limit| Bytes::new(limit.get().saturating_mul(mss.get()))),
         pacing: tcp.pacing,
         keys: *own,

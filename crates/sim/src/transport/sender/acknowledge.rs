@@ -178,6 +178,7 @@ impl<R: Strategy> Core<R> {
         self.take_window(ack);
         let prior_in_flight = self.board.load();
         let Passed { bytes, packets, first, last } = self.board.pass(ack.ack);
+        self.source.on_advance(self.board.una);
         // RFC 6298.
         let newest = now.since(last);
         let rtt = if self.config.timestamps { now.since(ack.echo) } else { now.since(first) };
@@ -253,6 +254,7 @@ impl<R: Strategy> Core<R> {
         }
         if advances {
             R::on_advance(self);
+            self.source.on_advance(self.board.una);
         }
         self.total_lost += progress.lost;
         // Congestion control.

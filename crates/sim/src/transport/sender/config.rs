@@ -158,6 +158,8 @@ pub struct Config {
     /// An unlimited source fills the send buffer in writes of this size in bytes, so the last segment of it may be short; `None` has
     /// it hold whole segments.
     pub write_size: Option<NonZeroU32>,
+    /// Who filled the send buffer writes again whenever some of it is free, not only when a third of it is.
+    pub write_at_once: bool,
     /// The congestion window never exceeds this (ns-2's `window_`).
     pub window_limit: Option<Bytes>,
     /// Segments are spaced also where congestion control asks for no rate (Linux's `fq`).
@@ -205,6 +207,7 @@ impl Default for Config {
             ecn_feedback: FeedbackRule::Auto,
             send_buffer: Some(Bytes::new(4 << 20)),
             write_size: None,
+            write_at_once: false,
             window_limit: None,
             pacing: false,
             keys: Keys::default(),

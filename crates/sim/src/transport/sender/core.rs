@@ -64,6 +64,8 @@ pub(super) struct Source {
     /// End of it; `u64::MAX` without end.
     pub written: u64,
     pub closed: bool,
+    /// Its last write did not fit.
+    pub waits: bool,
     refill: Refill,
 }
 
@@ -76,6 +78,15 @@ enum Refill {
     Segments(u64),
     /// By writes of `size` into `buffer` bytes.
     Writes { buffer: u64, size: u64 },
+    /// Up to `end`, and further by whole `unit`s when a third of `buffer` bytes is free.
+    ByThirds { buffer: u64, unit: u64, end: u64 },
+}
+
+/// When Linux wakes who waits for room: what is free is at least half of what is held (6.1, `sk_stream_min_wspace`). In a
+/// recording of flows of 3 MB in flight, `ss` has 0.667 to 0.984 of the buffer's 4 MiB in use.
+#[inline(always)]
+fn is_third_free(held: u64, buffer: u64) -> bool {
+    held + held / 2 <= buffer
 }
 
 /// What is known of the receiver's window.
@@ -111,14 +122,20 @@ pub(super) struct Pacing {
 
 impl Source {
     fn new(config: &Config, mss: u64) -> Self {
-        let refill = match (config.send_buffer, config.write_size) {
-            (Some(buffer), Some(size)) if config.unlimited => {
-                Refill::Writes { buffer: buffer.get(), size: u64::from(size.get()) }
+        let size = config.write_size.map(|size| u64::from(size.get()));
+        let refill = match (config.send_buffer.map(Bytes::get), size) {
+            (Some(buffer), size) if config.unlimited => {
+                let segments = (buffer / mss).max(1) * mss;
+                match (config.write_at_once, size) {
+                    (true, Some(size)) => Refill::Writes { buffer, size },
+                    (true, None) => Refill::Segments(segments),
+                    (false, Some(size)) => Refill::ByThirds { buffer, unit: size, end: buffer / size * size },
+                    (false, None) => Refill::ByThirds { buffer: segments, unit: mss, end: segments },
+                }
             }
-            (Some(buffer), None) if config.unlimited => Refill::Segments((buffer.get() / mss).max(1) * mss),
             _ => Refill::Written,
         };
-        Self { written: if config.unlimited { u64::MAX } else { 0 }, closed: false, refill }
+        Self { written: if config.unlimited { u64::MAX } else { 0 }, closed: false, waits: false, refill }
     }
 
     /// There is only `first` for now.
@@ -140,6 +157,17 @@ impl Source {
             Refill::Written => self.written,
             Refill::Segments(bytes) => self.written.min(told + bytes),
             Refill::Writes { buffer, size } => self.written.min((told + buffer) / size * size),
+            Refill::ByThirds { end, .. } => self.written.min(end),
+        }
+    }
+
+    /// Who filled the buffer writes again if a third of it is free now.
+    #[inline(always)]
+    pub fn on_advance(&mut self, una: u64) {
+        if let Refill::ByThirds { buffer, unit, end } = &mut self.refill {
+            if is_third_free(end.saturating_sub(una), *buffer) {
+                *end = (una + *buffer) / *unit * *unit;
+            }
         }
     }
 }
@@ -201,9 +229,18 @@ impl<R: Strategy> Core<R> {
     }
 
     pub fn write(&mut self, bytes: Bytes) -> Bytes {
+        if self.source.waits && !self.may_write_again() {
+            return Bytes::ZERO;
+        }
         let taken = bytes.min(self.buffer_space());
+        self.source.waits = taken < bytes;
         self.source.written += taken.get();
         taken
+    }
+
+    fn may_write_again(&self) -> bool {
+        let held = self.source.written - self.board.una;
+        self.config.write_at_once || self.config.send_buffer.is_none_or(|buffer| is_third_free(held, buffer.get()))
     }
 
     pub fn pause(&mut self) {

@@ -242,7 +242,7 @@ impl<R: Strategy> Core<R> {
     fn decay(&mut self, now: Instant) {
         let unused = self.usage.partial(now, self.board.load()) >= self.rto();
         // A full send buffer means that the application would have sent more.
-        let starved = self.buffer_space() > Bytes::ZERO;
+        let starved = self.buffer_space() > Bytes::ZERO && !self.source.waits;
         let decays = self.config.slow_start_after_idle
             && self.config.idle_restart == IdleRestart::Decay
             && !self.congestion.controls_recovery();

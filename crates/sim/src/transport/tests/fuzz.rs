@@ -48,6 +48,7 @@ fn run_by(seed: u64, by_the_book: bool) -> Path {
         nagle: random.chance(20),
         segmentation_offload: random.chance(30),
         keys: hystart(random.chance(50)),
+        write_at_once: random.chance(50),
         send_buffer: if random.chance(50) { None } else { Some(Bytes::new(3_000 + random.below(200_000))) },
         window_limit: random.chance(20).then(|| Bytes::new(1 + random.below(50_000))),
         slow_start_after_idle: random.chance(50),

@@ -14,6 +14,7 @@ fn sends(congestion_control: &str, write: u32, lost: Vec<u64>) -> String {
         rto: RtoRule::Ns3,
         min_rto: ms(1000),
         send_buffer: Some(Bytes::new(131_072)),
+        write_at_once: true,
         write_size: NonZeroU32::new(write),
         ..bulk(congestion_control)
     };

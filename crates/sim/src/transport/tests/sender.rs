@@ -200,10 +200,52 @@ fn the_send_buffer_takes_what_fits_and_frees_what_is_acknowledged() {
 }
 
 #[test]
+fn a_full_send_buffer_is_filled_again_when_a_third_of_it_is_free() {
+    let buffer = Some(segments(12));
+    let acknowledged = |sender: &mut Sender, number: u64| {
+        let ack = Ack { ack: number * MSS, echo: Instant::ZERO, window: 1 << 30, ..Ack::default() };
+        sender.on_ack(at_ms(100), &ack);
+    };
+    // The initial window is 10. Its first acknowledgement allows 11 + 1 - 10 = 2 more, and the buffer is empty of new data. With
+    // four acknowledged, 8 of 12 are held, which are two thirds: four are written and sent. With writes at once,
+    // the window's 12 - 10 = 2 at the second acknowledgement, then one for each.
+    let sent = |write_at_once: bool| {
+        let mut sender = Sender::new(Config { send_buffer: buffer, write_at_once, ..bulk("reno") });
+        let mut sends = |number: u64| {
+            acknowledged(&mut sender, number);
+            std::iter::from_fn(|| sender.poll(at_ms(100))).count()
+        };
+        [0, 1, 2, 3, 4, 5].map(&mut sends)
+    };
+    assert_eq!(sent(false), [10, 2, 0, 0, 4, 0]);
+    assert_eq!(sent(true), [10, 2, 2, 1, 1, 1]);
+
+    // So does the application of a transfer, whose writes find no room before.
+    let written = |write_at_once: bool| {
+        let config = Config { unlimited: false, send_buffer: buffer, write_at_once, ..bulk("reno") };
+        let mut sender = Sender::new(config);
+        let mut writes = |number: u64| {
+            acknowledged(&mut sender, number);
+            while sender.poll(at_ms(100)).is_some() {}
+            sender.write(segments(20)).get() / MSS
+        };
+        let first = writes(0);
+        [first, writes(0), writes(1), writes(3), writes(4), writes(5)]
+    };
+    assert_eq!(written(false), [12, 0, 0, 0, 4, 0]);
+    assert_eq!(written(true), [12, 0, 1, 2, 1, 1]);
+}
+
+#[test]
 fn writes_of_a_size_leave_short_segments_where_the_buffer_bounds_the_flow() {
     let lengths = |nagle: bool| {
-        let config =
-            Config { send_buffer: Some(Bytes::new(5_000)), write_size: NonZeroU32::new(512), nagle, ..bulk("reno") };
+        let config = Config {
+            send_buffer: Some(Bytes::new(5_000)),
+            write_size: NonZeroU32::new(512),
+            write_at_once: true,
+            nagle,
+            ..bulk("reno")
+        };
         let mut sender = Sender::new(config);
         let mut drain = |at: u64, acknowledged: u64| {
             let ack = Ack { ack: acknowledged, echo: Instant::ZERO, window: 1 << 30, ..Ack::default() };
@@ -221,7 +263,7 @@ fn writes_of_a_size_leave_short_segments_where_the_buffer_bounds_the_flow() {
 
 #[test]
 fn a_send_buffer_bounds_an_unlimited_source_to_whole_segments() {
-    let config = Config { send_buffer: Some(Bytes::new(12 * MSS + 100)), ..bulk("reno") };
+    let config = Config { send_buffer: Some(Bytes::new(12 * MSS + 100)), write_at_once: true, ..bulk("reno") };
     let mut path = Path::new(config, every_segment(), ms(100));
     path.run(at_ms(999));
     assert_eq!(per_round_trip(&path, ms(100)), [10, 12, 12, 12, 12, 12, 12, 12, 12, 12]);
