@@ -151,7 +151,8 @@ impl<R: Strategy> Core<R> {
             return self.poll_idle(now);
         }
         if self.groups.is_some() && !self.pause_lasts(now) && self.waits_for_group(now, seq) {
-            return self.stop(now, true);
+            // If the receiver's window is the smaller one, the congestion window is not used in full.
+            return self.stop(now, self.cwnd.saturating_sub(self.occupied()) < room);
         }
         if self.paced(now, len) {
             return self.stop(now, false);

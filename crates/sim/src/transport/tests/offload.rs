@@ -52,6 +52,15 @@ fn a_buffer_holds_45_segments_and_a_single_one_has_no_push() {
 }
 
 #[test]
+fn the_congestion_window_does_not_grow_while_the_receivers_is_the_smaller_one() {
+    // In slow start it grows while it is below twice what was in flight: 2 x 20 segments.
+    let receiver = ReceiverConfig { buffer: segments(20), ..ReceiverConfig::default() };
+    let mut path = Path::new(grouped(10), receiver, ms(100));
+    path.run(at_ms(10_000));
+    assert_eq!(path.sender.cwnd(), segments(40));
+}
+
+#[test]
 fn room_for_less_than_a_group_waits_while_the_next_acknowledgement_is_near() {
     let config = Config { window_limit: Some(segments(12)), ..grouped(12) };
     let (mut sender, start, _) = opened(config, ms(100));
