@@ -98,3 +98,17 @@ def test_the_line_of_the_machine_is_a_bucket() -> None:
 def test_recordings_of_commands_have_no_quick_form() -> None:
     with pytest.raises(core.SojournError, match="no --quick"):
         crosscheck.check("advice", quick=True)
+
+
+def test_the_flows_of_a_household_begin_as_iperf3s() -> None:
+    row = next(row for row in records.table(advised.RECORD) if row["household"] == "fibre")
+    (point,) = advised.points([row])
+    flows = {flow["name"]: flow for flow in point.scenario["flows"]}
+    # 40 ms until iperf3 opens its control connection, three round trips of that, one for the stream's connection, one
+    # and 8 ms until it sends: at 120 ms of base RTT from 400 ms on, and 248 ms later.
+    assert flows["download_far"]["start"] == {"uniform": ["400000 us", "1400000 us"]}
+    assert flows["download_far"]["traffic"] == {"kind": "bulk", "after": "248000 us", "first": "37 B"}
+    # At 15 ms: 40 + 3 x 15, and 2 x 15 + 8.
+    assert flows["upload_near"]["start"] == {"uniform": ["85000 us", "1085000 us"]}
+    assert flows["upload_near"]["traffic"]["after"] == "38000 us"
+    assert flows["ping"]["traffic"]["kind"] == "cbr"

@@ -34,6 +34,8 @@ _LIMITS: Final = {"down_mbit_s": (0.2, 10_000.0), "up_mbit_s": (0.1, 10_000.0)}
 _FAST_MBIT_S: Final = 200.0
 PING: Final = "ping"
 _FAST: Final = gbit_s(100)
+# A host waits for its interface (Linux: TCP small queues), so bursts are not lost there.
+_HOSTS: Final = {"down": "pfifo limit 100000p", "up": "pfifo limit 100000p"}
 HTB_BURST: Final = bytes_(1600)
 """Bucket of htb, which tc computes for rates of this kind."""
 CABLE: Final = "sojournd"
@@ -197,10 +199,11 @@ def network(line: Line, shaper: Shaper | None, platform: str = "linux") -> Netwo
     net = _shaped(net, line, shaper, platform)
     for name, rtt in zip(("near", "far"), line.rtt_ms, strict=True):
         net = net.link(
-            name=name, from_=f"server_{name}", to="operator", rate=gbit_s(100), delay=ms((rtt - LINE_MS - LAN_MS) / 2)
-        )
+            name=name, from_=f"server_{name}", to="operator", rate=gbit_s(100), queue=_HOSTS,
+            delay=ms((rtt - LINE_MS - LAN_MS) / 2),
+        )  # fmt: skip
     if not SITES[line.site].has_hosts:
-        net = net.link(name="lan", from_="home", to="client", rate=gbit_s(10), delay=ms(LAN_MS / 2))
+        net = net.link(name="lan", from_="home", to="client", rate=gbit_s(10), delay=ms(LAN_MS / 2), queue=_HOSTS)
     return _loaded(net, line)
 
 
@@ -251,7 +254,7 @@ def _loaded(net: Network, line: Line) -> Network:
             client = hosts or f"{name}_hosts"
             if all(node["name"] != client for node in net.to_dict().get("nodes", ())):
                 net = net.node(name=client, count=count).link(
-                    name=client, from_="home", to=client, rate=gbit_s(10), delay=ms(LAN_MS / 2)
+                    name=client, from_="home", to=client, rate=gbit_s(10), delay=ms(LAN_MS / 2), queue=_HOSTS
                 )
             count = 1
         ends = (client, f"server_{server}") if up else (f"server_{server}", client)

@@ -334,26 +334,28 @@ def dumbbell(
     )
 
 
-def _sends(group: Flows, host: Host, told_s: float) -> float:
+def begins(group: Flows, host: Host, told_s: float = 0.0) -> tuple[float, float]:
+    """Return when a group's first stream opens its connection and when all streams begin to send, in s.
+
+    A control connection needs three round trips, a stream one to open, and all together two before they send.
+    """
     rtt_s = group.rtt_ms / 1e3
-    opened_s = told_s + host.begins_s + _CONTROL_RTTS * rtt_s + (group.number - 1) * (rtt_s + host.stream_s)
-    return opened_s + _STREAMS_RTTS * rtt_s + host.first_s
+    opens_s = told_s + host.begins_s + _CONTROL_RTTS * rtt_s
+    return opens_s, opens_s + (group.number - 1) * (rtt_s + host.stream_s) + _STREAMS_RTTS * rtt_s + host.first_s
 
 
 def streams_s(groups: Sequence[Flows], host: Host, told_s: float) -> float:
     """Return when iperf3's clock begins: with the streams of the first group to send, in s."""
-    return min(_sends(group, host, told_s) for group in groups)
+    return min(begins(group, host, told_s)[1] for group in groups)
 
 
 def _flows(name: str, sender: str, group: Flows, host: Host, told_s: float, *, ecn: bool) -> Iterable[dict[str, Any]]:
     """Return a group as iperf3 begins it: its connections one after the other, then the streams at once.
 
-    A control connection needs three round trips, a stream one to open, and all together two before they send.
     HyStart, BBR and CAKE remember the time before the streams.
     """
     rtt_s = group.rtt_ms / 1e3
-    opens_s = told_s + host.begins_s + _CONTROL_RTTS * rtt_s
-    sends_s = _sends(group, host, told_s)
+    opens_s, sends_s = begins(group, host, told_s)
     for k in range(group.number):
         start_s = opens_s + k * (rtt_s + host.stream_s)
         yield {
@@ -367,13 +369,20 @@ def _flows(name: str, sender: str, group: Flows, host: Host, told_s: float, *, e
                 **linux_tcp.KEYS,
                 **({"ecn": True} if ecn else {}),
             },
-            # iperf3's cookie.
-            "traffic": {
-                "kind": "bulk",
-                "after": f"{(sends_s - start_s + k * host.write_s) * 1e6:.0f} us",
-                "first": "37 B",
-            },
+            "traffic": _stream(sends_s - start_s + k * host.write_s),
         }
+
+
+def _stream(after_s: float) -> Document:
+    """Return a stream of iperf3 that begins so long after its connection; before, there is a cookie."""
+    return {"kind": "bulk", "after": f"{after_s * 1e6:.0f} us", "first": "37 B"}
+
+
+def as_iperf3(flow: Document, rtt_ms: float) -> Document:
+    """Return a group of bulk flows that start within a second as one process of iperf3 for each begins them."""
+    opens_s, sends_s = begins(Flows("cubic", 1, rtt_ms), FAST)
+    start = {"uniform": [f"{(opens_s + later_s) * 1e6:.0f} us" for later_s in (0, 1)]}
+    return {**flow, "start": start, "traffic": _stream(sends_s - opens_s)}
 
 
 def network(
