@@ -56,6 +56,17 @@ def test_flows_are_those_of_linux_hosts() -> None:
         assert one["mss"] == "1440 B"
 
 
+def test_hosts_lose_nothing_in_their_own_queues() -> None:
+    line = Line(1000, 500, "fibre", rtt_ms=(15.0, 120.0), needs=("bulk",))
+    document = network(line, Shaper("cake besteffort", 990, 495)).to_dict()
+    scenario = core.load(json.dumps(document), source="fibre", sets=("warm_up=0 s", "duration=2 s"))
+    (run,) = core.run_many(scenario, [{"scheme": None, "seed": 1, "replication": 0, "series": None}], jobs=1)
+    # A slow start sends bursts of more than 1000 packets, the limit of a queue by default.
+    lost = {queue["name"]: queue["metrics"]["drops_packets"] for queue in run["queues"]}
+    assert [lost[f"server_{name}->operator"] for name in ("near", "far")] == [0, 0]
+    assert lost["client->home"] == 0
+
+
 def test_the_shaper_stands_where_it_is_said_to_stand() -> None:
     shaper = Shaper("codel", 45.0, 9.0)
     links = {link["name"]: link for link in network(Line(50, 10, "vdsl"), shaper).to_dict()["links"]}
