@@ -82,6 +82,14 @@ impl Clone for Box<dyn Discipline> {
     }
 }
 
+/// Shows the internals as of `now`. On a copy, so that no one who looks changes anything: PIE leaves out updates beyond a
+/// bound, and which ones depends on when it was last asked.
+pub(crate) fn look<A: Aqm + Clone>(aqm: &A, now: Instant, rate: BitRate, queue: &Queue, visit: &mut Internal<'_>) {
+    let mut copy = aqm.clone();
+    copy.advance(now, rate, queue);
+    copy.internals(visit);
+}
+
 /// An algorithm over one borrowed queue.
 pub trait Aqm {
     /// Whether [`passes`](Self::passes) is ever true.
@@ -351,8 +359,7 @@ impl<A: Algorithm> Discipline for Fifo<A> {
     }
 
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>) {
-        self.aqm.advance(now, rate, &self.queue);
-        self.aqm.internals(visit);
+        look(&self.aqm, now, rate, &self.queue, visit);
     }
 
     fn fault(&self) -> Option<String> {

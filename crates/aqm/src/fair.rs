@@ -33,6 +33,7 @@
 //! * RFC 8290, "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", 2018.
 //! * tc-fq_codel(8).
 
+use crate::discipline::look;
 use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reason};
 use alloc::boxed::Box;
 use alloc::format;
@@ -337,17 +338,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         let Some(flow) = self.fattest().and_then(|at| self.flows.get_mut(at)) else {
             visit("fattest_packets", 0.0);
             visit("fattest_bytes", 0.0);
-            let mut fresh = self.template.clone();
-            fresh.advance(now, rate, &Queue::default());
-            return fresh.internals(visit);
+            return look(&self.template, now, rate, &Queue::default(), visit);
         };
         visit("fattest_packets", flow.queue.len() as f64);
         visit("fattest_bytes", flow.queue.bytes() as f64);
-        // On a copy, so that no one who looks changes anything: PIE leaves out updates beyond a bound, and which ones
-        // depends on when it was last asked.
-        let mut seen = flow.aqm.clone();
-        seen.advance(now, rate, &flow.queue);
-        seen.internals(visit);
+        look(&flow.aqm, now, rate, &flow.queue, visit);
     }
 
     fn fault(&self) -> Option<String> {

@@ -313,7 +313,6 @@ impl Pie {
     /// The updates due up to `now` of a queue that is settled.
     #[inline(never)]
     fn rest(&mut self, now: Instant) {
-        self.updates.skip_to_last(now, CATCH_UP);
         let updates = self.updates.take_all(now);
         if !self.active {
             return;

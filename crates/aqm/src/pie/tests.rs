@@ -1,6 +1,6 @@
 use super::*;
-use crate::test_host::{canonical, close, queue_of, refused, Fate, Host};
-use crate::Ecn;
+use crate::test_host::{canonical, close, queue_of, refused, DisciplineHost, Fate, Host};
+use crate::{Ecn, Fifo};
 use alloc::format;
 
 fn pie(params: Params) -> Pie {
@@ -455,6 +455,42 @@ fn a_long_idle_time_takes_bounded_work_and_ends_at_rest() {
     // A link that stalls as long: certain drop.
     crate::test_host::advance(&mut pie, century + Span::from_secs(3_155_760_000), &queue_of(3, century));
     assert_eq!(pie.probability, 1.0);
+}
+
+#[test]
+fn every_update_at_rest_is_counted() {
+    let mut pie = pie(Params { tupdate: Span::from_micros(1), ..Params::default() });
+    pie.updates.start(ms(0));
+    // 10,000 updates, each of which takes a microsecond from the 150 ms.
+    crate::test_host::advance(&mut pie, ms(10), &Queue::default());
+    assert_eq!(pie.burst_allowance, Span::from_millis(140));
+}
+
+#[test]
+fn who_looks_changes_nothing() {
+    // In 5 ms without an event 5000 updates fall due, of which 4096 are made up.
+    let run = |looks: bool| {
+        let (mut host, mut queue) = (
+            DisciplineHost::new(),
+            Fifo::<Pie>::new(Params {
+                tupdate: Span::from_micros(1),
+                target: Span::from_millis(1),
+                max_burst: Span::ZERO,
+                alpha: Gain::from_hz(0.001),
+                beta: Gain::from_hz(0.0),
+                ..Params::default()
+            }),
+        );
+        (0..10).for_each(|_| _ = host.offer(&mut queue, 0, 1000, Ecn::NotEct));
+        for at in [5.0, 10.0, 15.0] {
+            host.at_ms(at);
+            if looks {
+                host.internal(&mut queue, "drop_probability");
+            }
+        }
+        host.internal(&mut queue, "drop_probability")
+    };
+    assert_eq!(run(true), run(false));
 }
 
 #[test]
