@@ -13,6 +13,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
+NUMBER: Final = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+"""A regular expression for a number without sign and exponent."""
+
 Dimension: TypeAlias = Literal["time", "rate", "data", "packets"]
 
 _DIMENSIONS: Final[dict[str, Dimension]] = {
@@ -179,8 +182,8 @@ def to_ns(name: str, value: Time) -> int:
         As :func:`as_text`, and if the text is not a number and a unit of time.
     """
     text = as_text(name, value, "time")
-    found = re.fullmatch(r"([0-9.]+) *(ns|us|ms|s)", text)
-    if not found or not _is_number(found[1]):
+    found = re.fullmatch(rf"({NUMBER}) *(ns|us|ms|s)", text)
+    if not found:
         raise ValueError(f"{name}={text!r} is not a time: write {_EXAMPLES['time']}")
     nanoseconds = Decimal(found[1]) * _NANOSECONDS[found[2]]
     if nanoseconds != nanoseconds.to_integral_value():

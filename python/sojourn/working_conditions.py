@@ -31,7 +31,7 @@ from sojourn.core import SojournError
 from sojourn.network import Network, load
 from sojourn.scheme import Schemes
 from sojourn.stats import Estimate, Floats
-from sojourn.units import Rate, Time, as_text, from_ns, s, to_ns
+from sojourn.units import NUMBER, Rate, Time, as_text, from_ns, s, to_ns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -353,7 +353,7 @@ def _pairs_s(document: core.Document, test: ResponsivenessTest, capacity: Rate |
     else:
         tested = [link.get("rate") for link in document.get("links", ()) if link.get("under_test")]
         rates = [one for rate in tested for one in (rate.values() if isinstance(rate, dict) else [rate])]
-    found = [re.fullmatch(r"([0-9.]+) *(\w+/s)", str(rate)) for rate in rates]
+    found = [re.fullmatch(rf"({NUMBER}) *(\w+/s)", str(rate)) for rate in rates]
     known = [float(one[1]) * _BIT_S[one[2]] for one in found if one and one[2] in _BIT_S]
     if not known or len(known) < len(found):
         raise SojournError("capacity: no link under test has a constant rate; allowed: a rate such as '20 Mbit/s'")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
 
 from sojourn.core import SojournError
+from sojourn.units import NUMBER
 
 RATES: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}
@@ -35,11 +37,8 @@ def in_base_unit(name: str, given: str, units: Mapping[str, float]) -> float:
     >>> in_base_unit("--rtt", "20 ms", TIMES)
     0.02
     """
-    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]+)\s*", given)
-    try:
-        value = float(found[1]) * units[found[2]] if found else 0.0
-    except (KeyError, ValueError):
-        value = 0.0
-    if not value > 0:
+    found = re.fullmatch(rf"\s*({NUMBER}(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]+)\s*", given)
+    value = float(found[1]) * units.get(found[2], 0.0) if found else 0.0
+    if not 0 < value < math.inf:
         raise SojournError(f"{name}={given!r}; allowed: a number above 0 with a unit: {', '.join(units)}")
     return value

@@ -17,6 +17,7 @@ from sojourn.plan.expand import Cells
 from sojourn.plan.identity import build
 from sojourn.plan.parts import SCHEME, Value
 from sojourn.plan.store import Store
+from sojourn.units import NUMBER
 
 _BASE: Final = {
     "ns": ("ms", 1e-6), "us": ("ms", 1e-3), "ms": ("ms", 1.0), "s": ("ms", 1e3), "min": ("ms", 6e4),
@@ -26,7 +27,7 @@ _BASE: Final = {
     "KiB": ("bytes", 1024.0), "MiB": ("bytes", 1048576.0),
     "p": ("packets", 1.0), "packets": ("packets", 1.0), "packet": ("packets", 1.0),
 }  # fmt: skip
-_QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*([A-Za-z/]+)\s*")
+_QUANTITY: Final = re.compile(rf"\s*({NUMBER})\s*([A-Za-z/]+)\s*")
 
 UNITS: Final = {"ms": "ms", "bit_s": "bit/s", "bytes": "B", "packets": "packets"}
 

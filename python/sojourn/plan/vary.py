@@ -11,15 +11,17 @@ from typing import Any, Final
 
 from sojourn.core import SojournError
 from sojourn.plan.parts import Factor, Scale, Value, Variation
-from sojourn.units import Quantity
+from sojourn.units import NUMBER, Quantity
 
-_QUANTITY: Final = re.compile(r"\s*([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
+_QUANTITY: Final = re.compile(rf"\s*([+-]?{NUMBER}(?:[eE][+-]?[0-9]+)?)\s*(|[^\s0-9.].*?)\s*")
 
 _PLACES: Final = {
     "ns": 0, "us": 3, "ms": 6, "s": 9, "bit/s": 0, "kbit/s": 3, "mbit/s": 6, "gbit/s": 9, "bit": 0, "kbit": 3,
     "mbit": 6, "gbit": 9, "b": 0, "kb": 3, "mb": 6, "kib": 0, "mib": 0, "p": 0, "packet": 0, "packets": 0,
 }  # fmt: skip
 """Decimal places that leave whole nanoseconds, bits a second, bytes and packets."""
+_MOST: Final = 1e300
+"""The largest end of a range: the difference of two is a number, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +178,17 @@ def latin_hypercube(*dimensions: Dimension, points: int, seed: int = 1) -> Varia
 
 def _number(name: str, value: Any) -> tuple[float, str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value), ""
-    found = _QUANTITY.fullmatch(str(value))
-    if not found:
+        number, unit = value, ""
+    elif found := _QUANTITY.fullmatch(str(value)):
+        number, unit = float(found[1]), found[2]
+    else:
         raise SojournError(
             f'{name}={value!r} is not an end of a range; allowed: a number, or a number and a unit: "5 ms"'
         )
-    return float(found[1]), found[2]
+    # Also false for nan; a whole number may be too large for a float.
+    if not abs(number) <= _MOST:
+        raise SojournError(f"{name}: a range cannot end there; allowed: numbers up to {_MOST:.0e}")
+    return float(number), unit
 
 
 def _plain(value: float) -> str:

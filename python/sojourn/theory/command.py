@@ -15,6 +15,7 @@ from sojourn.cli import text
 from sojourn.cli.options import add_group, add_json
 from sojourn.cli.quantity import RATES, SIZES, TIMES, in_base_unit
 from sojourn.core import SojournError
+from sojourn.units import NUMBER
 
 
 def add(verbs: Any) -> None:
@@ -249,7 +250,7 @@ def _optimal(options: argparse.Namespace) -> None:
     from sojourn.theory import optimal
 
     batch = (options.batch or "1:1").replace(" ", "")
-    sizes = dict(re.findall(r"(\d+):([0-9.]+)", batch))
+    sizes = dict(re.findall(rf"([0-9]+):({NUMBER})", batch))
     if ",".join(f"{size}:{share}" for size, share in sizes.items()) != batch:
         raise SojournError(f"--batch={options.batch!r}; allowed: sizes with their shares, as in 1:0.5,10:0.5")
     ratio, busy, cycle = _numbers("--bursts", options.bursts, 3) if options.bursts else (1.0, 0.5, 1.0)
