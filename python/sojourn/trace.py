@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn import _native
 from sojourn.core import SojournError, read_beside
-from sojourn.units import Rate, Time, as_text, to_ns
+from sojourn.units import Rate, Time, to_bit_s, to_ns
 
 if TYPE_CHECKING:
     from sojourn.canvas import Picture
@@ -182,7 +182,7 @@ def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> T
         If the result has no opportunity.
     """
     draws = random.Random(seed)  # noqa: S311 - no secret
-    most = _bit_s(peak) / 8 / BYTES
+    most = to_bit_s("peak", peak) / 8 / BYTES
     step = 200.0 * math.sqrt(_TICK_S)
     now, at_ms = draws.uniform(0.0, most), []
     for tick in range(max(to_ns("duration", duration) // 20_000_000, 1)):
@@ -195,11 +195,6 @@ def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> T
     if not at_ms or at_ms[-1] == 0:
         raise SojournError(f"a trace of {duration} with seed {seed} has no opportunity; allowed: a longer one")
     return Trace(f"lte seed {seed}", "".join(f"{at}\n" for at in [*at_ms[:-1], _end(duration, at_ms[-1])]))
-
-
-def _bit_s(rate: Rate) -> float:
-    number, unit = as_text("peak", rate, "rate").split()
-    return float(number) * {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}[unit]
 
 
 def _poisson(draws: random.Random, rate: float, start_s: float) -> list[int]:

@@ -35,6 +35,8 @@ _DIMENSIONS: Final[dict[str, Dimension]] = {
     "packets": "packets",
 }
 
+BIT_S: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+
 _EXAMPLES: Final[dict[Dimension, str]] = {
     "time": 'sj.ms(5), "5 ms" or datetime.timedelta(milliseconds=5)',
     "rate": 'sj.mbit_s(10) or "10 Mbit/s"',
@@ -189,6 +191,21 @@ def to_ns(name: str, value: Time) -> int:
     if nanoseconds != nanoseconds.to_integral_value():
         raise ValueError(f"{name}={text!r} is not a whole number of nanoseconds")
     return int(nanoseconds)
+
+
+def to_bit_s(name: str, value: Rate) -> float:
+    """Return a rate in bit/s.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`as_text`, and if the text is not a number and a unit of rate.
+    """
+    text = as_text(name, value, "rate")
+    found = re.fullmatch(rf"({NUMBER}) *(\S+)", text)
+    if not found or found[2] not in BIT_S:
+        raise ValueError(f"{name}={text!r} is not a rate: write {_EXAMPLES['rate']}; units: {', '.join(BIT_S)}")
+    return float(found[1]) * BIT_S[found[2]]
 
 
 def as_text(name: str, value: object, dimension: Dimension) -> str:

@@ -19,7 +19,6 @@ Deviations:
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +30,7 @@ from sojourn.core import SojournError
 from sojourn.network import Network, load
 from sojourn.scheme import Schemes
 from sojourn.stats import Estimate, Floats
-from sojourn.units import NUMBER, Rate, Time, as_text, from_ns, s, to_ns
+from sojourn.units import Rate, Time, from_ns, s, to_bit_s, to_ns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +43,6 @@ _PAIR_BYTES: Final = 6000
 """What a foreign and a self probe take together, by the draft's estimate (5000 B and 1000 B)."""
 _OBJECT: Final = "300 B"
 """An object of one byte with the headers of its response."""
-_BIT_S: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 
 CONFIDENCE: Final = ("low", "medium", "high")
 """How far the test came: less than `moving_average` intervals of probing, no stability, stability."""
@@ -349,15 +347,16 @@ def responsiveness(
 def _pairs_s(document: core.Document, test: ResponsivenessTest, capacity: Rate | None) -> float:
     """Return the pairs of probes a second."""
     if capacity is not None:
-        rates: list[Any] = [as_text("capacity", capacity, "rate")]
+        least = to_bit_s("capacity", capacity)
     else:
         tested = [link.get("rate") for link in document.get("links", ()) if link.get("under_test")]
         rates = [one for rate in tested for one in (rate.values() if isinstance(rate, dict) else [rate])]
-    found = [re.fullmatch(rf"({NUMBER}) *(\w+/s)", str(rate)) for rate in rates]
-    known = [float(one[1]) * _BIT_S[one[2]] for one in found if one and one[2] in _BIT_S]
-    if not known or len(known) < len(found):
-        raise SojournError("capacity: no link under test has a constant rate; allowed: a rate such as '20 Mbit/s'")
-    return min(test.probes_per_second, test.capacity_share * min(known) / (8 * _PAIR_BYTES))
+        if not rates or not all(isinstance(rate, str) for rate in rates):
+            raise SojournError(
+                "capacity: no link under test has a constant rate; allowed: a rate such as '20 Mbit/s'"
+            )
+        least = min(to_bit_s("rate", rate) for rate in rates)
+    return min(test.probes_per_second, test.capacity_share * least / (8 * _PAIR_BYTES))
 
 
 def _loaded(

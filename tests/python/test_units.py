@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.units import as_text, from_ns, to_ns
+from sojourn.units import as_text, from_ns, to_bit_s, to_ns
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,16 @@ def test_nanoseconds_survive_their_text(nanoseconds: int) -> None:
 def test_to_ns_refuses_what_is_no_whole_number_of_nanoseconds(text: str) -> None:
     with pytest.raises(ValueError, match="x="):
         to_ns("x", text)
+
+
+@pytest.mark.parametrize("rate", [sj.mbit_s(30), "30 Mbit/s", "30Mbit/s", "30. Mbit/s", "30000 kbit/s"])
+def test_rates_in_bit_s(rate: str) -> None:
+    assert to_bit_s("x", rate) == 30e6
+
+
+@pytest.mark.parametrize(
+    "text", ["30 Mbit", "30 mbit/s", "Mbit/s", "1.2.3 Mbit/s", ". Mbit/s", "-1 Mbit/s", "\u0663 Mbit/s"]
+)
+def test_to_bit_s_refuses_what_is_no_rate(text: str) -> None:
+    with pytest.raises(ValueError, match="x="):
+        to_bit_s("x", text)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from sojourn.core import SojournError
-from sojourn.units import NUMBER
+from sojourn.units import BIT_S, NUMBER
 
-RATES: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+RATES: Final = BIT_S
 SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}
 TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 

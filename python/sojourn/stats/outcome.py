@@ -16,15 +16,13 @@ import pandas as pd
 from sojourn import suggest
 from sojourn.core import SojournError
 from sojourn.stats.estimates import Floats, estimate
-from sojourn.units import Rate, Time, as_text, to_ns
+from sojourn.units import Rate, Time, to_bit_s, to_ns
 
 if TYPE_CHECKING:
     from sojourn.results import Results
 
 PARTS: Final = ("outcome", "delay", "loss", "throughput")
 """The score and its three parts, in the order of tables."""
-
-_BIT_S: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +86,7 @@ class Requirements:
     @property
     def throughput_bit_s(self) -> float:
         """The least throughput, in bit/s."""
-        number, _, unit = as_text("throughput", self.throughput, "rate").partition(" ")
-        if unit not in _BIT_S:
-            raise SojournError(f"throughput={self.throughput}: " + suggest.unknown("unit", unit, _BIT_S))
-        return float(number) * _BIT_S[unit]
+        return to_bit_s("throughput", self.throughput)
 
 
 def score(
