@@ -72,6 +72,7 @@ def test_ranges_that_are_not_given_are_around_the_default() -> None:
         ("min=5p..50ms", "one unit"),
         ("min=5ms..50ms", "is refused"),
         ("min=50p..5p", "range is empty"),
+        ("min=5p..1e999p", "an end is too large"),
         ("max_p=0..0.5:log", "LOW above 0"),
         ("gentle=on", "nothing to choose"),
         ("gentle=on|maybe", "on|off"),

@@ -106,6 +106,8 @@ def parse(algorithm: str, text: str) -> Factor:
     if not first < last or (scale == "log" and first <= 0):
         least = " above 0" if scale == "log" else ""
         raise SojournError(f"vary {text!r}: the range is empty; allowed: LOW{least} < HIGH")
+    if math.isinf(last):
+        raise SojournError(f"vary {text!r}: an end is too large; allowed: {parameter['allowed']}")
     factor = Factor(name, first, last, unit, scale == "log", parameter["kind"] in _WHOLE)
     for end in (first, last):
         _alone(algorithm, factor, end)
