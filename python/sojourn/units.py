@@ -13,6 +13,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
+from sojourn._native import SojournError
+
 NUMBER: Final = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 """A regular expression for a number without sign and exponent."""
 
@@ -61,7 +63,7 @@ class Quantity:
     ------
     TypeError
         If `value` is not a number.
-    ValueError
+    SojournError
         If `value` is negative or not finite, or `unit` unknown.
 
     Examples
@@ -77,9 +79,9 @@ class Quantity:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise TypeError(f"a quantity needs a number, not {self.value!r}")
         if self.unit not in _DIMENSIONS:
-            raise ValueError(f"unknown unit {self.unit!r}; allowed: {', '.join(_DIMENSIONS)}")
+            raise SojournError(f"unknown unit {self.unit!r}; allowed: {', '.join(_DIMENSIONS)}")
         if not math.isfinite(self.value) or self.value < 0:
-            raise ValueError(f"{self.value!r} {self.unit}: a quantity must be finite and not negative")
+            raise SojournError(f"{self.value!r} {self.unit}: a quantity must be finite and not negative")
 
     @property
     def dimension(self) -> Dimension:
@@ -180,16 +182,16 @@ def to_ns(name: str, value: Time) -> int:
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, SojournError
         As :func:`as_text`, and if the text is not a number and a unit of time.
     """
     text = as_text(name, value, "time")
     found = re.fullmatch(rf"({NUMBER}) *(ns|us|ms|s)", text)
     if not found:
-        raise ValueError(f"{name}={text!r} is not a time: write {_EXAMPLES['time']}")
+        raise SojournError(f"{name}={text!r} is not a time: write {_EXAMPLES['time']}")
     nanoseconds = Decimal(found[1]) * _NANOSECONDS[found[2]]
     if nanoseconds != nanoseconds.to_integral_value():
-        raise ValueError(f"{name}={text!r} is not a whole number of nanoseconds")
+        raise SojournError(f"{name}={text!r} is not a whole number of nanoseconds")
     return int(nanoseconds)
 
 
@@ -198,13 +200,13 @@ def to_bit_s(name: str, value: Rate) -> float:
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, SojournError
         As :func:`as_text`, and if the text is not a number and a unit of rate.
     """
     text = as_text(name, value, "rate")
     found = re.fullmatch(rf"({NUMBER}) *(\S+)", text)
     if not found or found[2] not in BIT_S:
-        raise ValueError(f"{name}={text!r} is not a rate: write {_EXAMPLES['rate']}; units: {', '.join(BIT_S)}")
+        raise SojournError(f"{name}={text!r} is not a rate: write {_EXAMPLES['rate']}; units: {', '.join(BIT_S)}")
     return float(found[1]) * BIT_S[found[2]]
 
 
@@ -224,24 +226,24 @@ def as_text(name: str, value: object, dimension: Dimension) -> str:
     ------
     TypeError
         If `value` is a bare number or something else without a unit.
-    ValueError
+    SojournError
         If `value` has a unit of another dimension.
     """
     match value:
         case Quantity():
             if value.dimension != dimension:
-                raise ValueError(
+                raise SojournError(
                     f"{name}={value} is a quantity of {value.dimension}, not of {dimension}: "
                     f"write {_EXAMPLES[dimension]}"
                 )
             return str(value)
         case timedelta() if dimension == "time":
             if value < timedelta(0):
-                raise ValueError(f"{name}={value} is negative")
+                raise SojournError(f"{name}={value} is negative")
             return str(from_ns(1000 * (value // timedelta(microseconds=1))))
         case str():
             if _is_number(value):
-                raise ValueError(f"{name}={value!r} has no unit: write {_EXAMPLES[dimension]}")
+                raise SojournError(f"{name}={value!r} has no unit: write {_EXAMPLES[dimension]}")
             return value
         case bool():
             raise TypeError(f"{name}={value!r} is not a quantity: write {_EXAMPLES[dimension]}")

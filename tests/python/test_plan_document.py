@@ -171,7 +171,10 @@ def test_one_metric_may_stand_without_a_list() -> None:
         ('[[vary]]\nkey = "a"\nvalues = 3', r"sweep.toml:5: key vary\[0\].values: 3 is not a list"),
         ('[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = "1 s"\nsteps = 3', r"key vary\[0\]: .*different units"),
         ('[[vary]]\nkey = "a"\nfrom = "9 ms"\nto = "1 ms"\nsteps = 3', r"key vary\[0\]: .*is not below"),
-        ('[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = "5.0.5 ms"\nsteps = 3', r"key vary\[0\]: to='5.0.5 ms' is not an end"),
+        (
+            '[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = "5.0.5 ms"\nsteps = 3',
+            r"key vary\[0\]: to='5.0.5 ms' is not an end",
+        ),
         ('[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = ". ms"\nsteps = 3', r"key vary\[0\]: to='. ms' is not an end"),
         ('[[vary]]\nkey = "a"\nfrom = "1 ms"\nto = "1e999 ms"\nsteps = 3', r"key vary\[0\]: to: .*up to 1e\+300"),
         ('[[vary]]\nkey = "a"\nfrom = nan\nto = 1\nsteps = 3', r"key vary\[0\]: from: .*up to 1e\+300"),

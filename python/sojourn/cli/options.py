@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
+
+
+def number(text: str) -> float:
+    """Read the value of an option: a number, neither infinite nor ``nan``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; allowed: a finite number, as in 0.5")
+    return value
 
 
 def add_group(verbs: Any, name: str, description: str, what: str = "action") -> Any:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.options import add_force, add_group, add_json, add_out, add_seed
+from sojourn.cli.options import add_force, add_group, add_json, add_out, add_seed, number
 from sojourn.core import SojournError
 from sojourn.device import experiment, windows
 
@@ -62,9 +62,9 @@ def add(verbs: Any) -> None:
     )
     trial.add_argument("folder", metavar="DIR", help="where the store, device.sqlite, is written")
     add_force(trial, "DIR")
-    trial.add_argument("--minutes", type=float, default=10.0, metavar="N", help="duration in minutes (default 10)")
+    trial.add_argument("--minutes", type=number, default=10.0, metavar="N", help="duration in minutes (default 10)")
     trial.add_argument(
-        "--slot", type=float, default=10.0, metavar="S", help="length of a slot in seconds (default 10)"
+        "--slot", type=number, default=10.0, metavar="S", help="length of a slot in seconds (default 10)"
     )
     trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="packets per window (default 20000)")
     trial.add_argument("--rate", default="100 Mbit/s", metavar="RATE", help='shaped rate (default "100 Mbit/s")')

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import interarrival, text
-from sojourn.cli.options import add_group, add_jobs
+from sojourn.cli.options import add_group, add_jobs, number
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, guests, shipped
 from sojourn.papers.conditions import conditions_of
@@ -67,7 +67,7 @@ def add(verbs: Any) -> None:
     add_jobs(run, cluster=True)
     run.add_argument(
         "--hours",
-        type=float,
+        type=number,
         metavar="H",
         help="studies of measurement windows only: simulate for this time, then report the results so far "
         "(default 1 with --full); the same command continues",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn import _native
+from sojourn.cli.options import number
 from sojourn.core import SojournError
 from sojourn.plugins import recorded
 
@@ -204,7 +205,7 @@ def add(verbs: Any) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=float,
+        type=number,
         default=TIME_LIMIT_S,
         metavar="SECONDS",
         help=f"seconds after which a loop is taken to be endless (default {TIME_LIMIT_S})",

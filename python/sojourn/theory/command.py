@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.cli import text
-from sojourn.cli.options import add_group, add_json
+from sojourn.cli.options import add_group, add_json, number
 from sojourn.cli.quantity import RATES, SIZES, TIMES, in_base_unit
 from sojourn.core import SojournError
 from sojourn.units import NUMBER
@@ -33,7 +33,7 @@ def add(verbs: Any) -> None:
     _load(queue)
     queue.add_argument(
         "--scv",
-        type=float,
+        type=number,
         default=1.0,
         metavar="C2",
         help="squared coefficient of variation of the service time: 1 exponential (default), 0 fixed",
@@ -45,7 +45,7 @@ def add(verbs: Any) -> None:
         "busy phase",
     )
     queue.add_argument(
-        "--quantile", type=float, action="append", default=[], metavar="Q", help="of the delay, repeatable"
+        "--quantile", type=number, action="append", default=[], metavar="Q", help="of the delay, repeatable"
     )
     queue.add_argument(
         "--buffer", action="store_true", help="with the buffer's end of a dropping function (default: as if endless)"
@@ -67,14 +67,14 @@ def add(verbs: Any) -> None:
     )
     _load(design)
     goal = design.add_mutually_exclusive_group(required=True)
-    goal.add_argument("--mean", type=float, metavar="PACKETS", help="mean number in the system")
-    goal.add_argument("--loss", type=float, metavar="RATIO", help="loss ratio")
-    goal.add_argument("--response", type=float, metavar="SERVICES", help="mean time in the system")
+    goal.add_argument("--mean", type=number, metavar="PACKETS", help="mean number in the system")
+    goal.add_argument("--loss", type=number, metavar="RATIO", help="loss ratio")
+    goal.add_argument("--response", type=number, metavar="SERVICES", help="mean time in the system")
     goal.add_argument(
         "--delay", metavar="Q,SERVICES", help="a share of packets, and the time that it does not exceed: 0.99,120"
     )
-    design.add_argument("--d-max", type=float, default=0.5, metavar="P", help="largest probability (default 0.5)")
-    design.add_argument("--width", type=float, metavar="PACKETS", help="of the rise (default: as published)")
+    design.add_argument("--d-max", type=number, default=0.5, metavar="P", help="largest probability (default 0.5)")
+    design.add_argument("--width", type=number, metavar="PACKETS", help="of the rise (default: as published)")
     design.set_defaults(command=_design)
 
     optimal = actions.add_parser(
@@ -88,12 +88,12 @@ def add(verbs: Any) -> None:
     goal = optimal.add_mutually_exclusive_group(required=True)
     goal.add_argument(
         "--loss-cost",
-        type=float,
+        type=number,
         metavar="PACKETS",
         help="cost of a loss; a packet in the system costs 1 in a mean service time",
     )
     goal.add_argument(
-        "--utilisation", type=float, metavar="SHARE", help="least C among functions that keep the server so busy"
+        "--utilisation", type=number, metavar="SHARE", help="least C among functions that keep the server so busy"
     )
     optimal.add_argument("--bursts", metavar="RATIO,BUSY,CYCLE", help="as for `sojourn theory queue`")
     optimal.add_argument("--batch", metavar="SIZE:SHARE,...", help="packets that arrive together, and how often")
@@ -108,7 +108,7 @@ def add(verbs: Any) -> None:
         epilog='example: sojourn theory stability "red min 50p max 150p" --flows 50 --rate "75 Mbit/s" --rtt 100ms',
     )
     stability.add_argument("scheme", metavar="SCHEME", help="red, pi, pie, rem, avq, codel or threshold")
-    stability.add_argument("--flows", type=float, required=True, metavar="N", help="number of flows")
+    stability.add_argument("--flows", type=number, required=True, metavar="N", help="number of flows")
     _link(stability)
     stability.set_defaults(command=_stability)
 
@@ -123,7 +123,7 @@ def add(verbs: Any) -> None:
 
 
 def _load(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--load", type=float, default=1.0, metavar="RHO", help="arrivals over capacity (default 1)")
+    parser.add_argument("--load", type=number, default=1.0, metavar="RHO", help="arrivals over capacity (default 1)")
     add_json(parser)
 
 

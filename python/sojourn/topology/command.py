@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
-from sojourn.cli.options import add_group, add_json
+from sojourn.cli.options import add_group, add_json, number
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "root of the product of the ends' degrees, or of the link's betweenness, over the least (default uniform)",
     )
     links.add_argument(
-        "--scale", type=float, default=1.0, metavar="X", help="multiply given speeds, as in 0.001 (default 1)"
+        "--scale", type=number, default=1.0, metavar="X", help="multiply given speeds, as in 0.001 (default 1)"
     )
     links.add_argument(
         "--delay",
@@ -82,13 +82,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     traffic.add_argument(
         "--load",
-        type=float,
+        type=number,
         default=0.9,
         metavar="X",
         help="offered traffic of the busiest link over its capacity (default 0.9)",
     )
     traffic.add_argument("--flows", type=int, default=100, metavar="N", help="number of flows (default 100)")
-    traffic.add_argument("--udp", type=float, default=0.2, metavar="X", help="share of UDP flows (default 0.2)")
+    traffic.add_argument("--udp", type=number, default=0.2, metavar="X", help="share of UDP flows (default 0.2)")
     traffic.add_argument(
         "--tcp",
         choices=("bulk", "transfers"),
