@@ -122,3 +122,12 @@ def test_the_command_compares_with_the_nine(capsys: pytest.CaptureFixture[str]) 
 def test_impossible_arrivals_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(sj.SojournError, match=message):
         optimal.model(**wrong)  # type: ignore[arg-type]
+
+
+def test_losses_that_cost_nothing_are_all_taken() -> None:
+    # An empty queue is the cheapest; C is 95 * 100 / (100 / 1 + 4.3).
+    found = optimal.cheapest(optimal.model(load=0.9, room=20), 0.0)
+    assert (found.mean_packets, found.loss_ratio) == (pytest.approx(0.0, abs=1e-12), 1.0)
+    assert found.impairment == pytest.approx(9500 / 104.3)
+    with pytest.raises(sj.SojournError, match="loss_cost=-1; allowed: at least 0"):
+        optimal.cheapest(optimal.model(load=0.9, room=20), -1.0)

@@ -13,6 +13,7 @@ the arrivals nor how many packets of a batch are still to come. Service is expon
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -44,7 +45,8 @@ class Steady:
     mean_packets
         In the system, over time.
     loss_ratio, burst_ratio
-        Of packets; the second is the mean length of a run of losses times 1 - loss ratio (NaN without losses).
+        Of packets; the second is the mean length of a run of losses times 1 - loss ratio (NaN where
+        nothing is lost, or everything).
     utilisation
         Share of time that the server works, which is the goodput.
     """
@@ -59,7 +61,9 @@ class Steady:
     def impairment(self) -> float:
         """C of Barczyk and Chydzinski (2022): the mean queue plus their equation 6."""
         loss = 100 * self.loss_ratio
-        return self.mean_packets + (95 * loss / (loss / self.burst_ratio + 4.3) if loss > 0 else 0.0)
+        # Losses that are independent have a burst ratio of 1 however many they are.
+        burst_ratio = self.burst_ratio if math.isfinite(self.burst_ratio) else 1.0
+        return self.mean_packets + 95 * loss / (loss / burst_ratio + 4.3)
 
     @property
     def threshold(self) -> int | None:
@@ -131,7 +135,7 @@ class Model:
         losses = float((decided @ d).sum())
         lengths = pi.reshape(size, phases).sum(axis=1)
         runs = losses / max(losses - both, 1e-300)
-        burst = runs * (1 - losses / rate) if losses > 0 else float("nan")
+        burst = runs * (1 - losses / rate) if 0 < losses < rate else math.nan
         mean = float(lengths @ np.arange(size))
         return Steady(d, mean, losses / rate, burst, float(1 - lengths[0])), decided, generator
 
@@ -232,7 +236,14 @@ def cheapest(of: Model, loss_cost: float) -> Steady:
     It repeats policy improvement, over all lengths at once and then over single ones, until no change of one length
     lowers the cost. For Poisson arrivals that is the optimum. With phases or batches a better function that differs
     at several lengths may exist.
+
+    Raises
+    ------
+    SojournError
+        If losses cost less than nothing.
     """
+    if not loss_cost >= 0:
+        raise SojournError(f"loss_cost={loss_cost:g}; allowed: at least 0")
 
     def cost(one: Steady) -> float:
         return one.mean_packets + loss_cost * one.loss_ratio * of.rate
