@@ -114,6 +114,7 @@ def test_the_command_compares_with_the_nine(capsys: pytest.CaptureFixture[str]) 
     ("wrong", "message"),
     [
         ({"load": 0.0}, "allowed: a load above 0"),
+        ({"load": 1e30}, "and up to 1000"),
         ({"load": 1.0, "batch": {1: 0.5}}, "shares that sum to 1"),
         ({"load": 1.0, "bursts": (0.5, 0.5, 1.0)}, "a ratio of at least 1"),
         ({"load": 1.0, "room": 700, "bursts": BURSTS}, "allowed: 2 to 1200 states"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any
+from typing import Any, Final
+
+_SEEDS: Final = 2**64 - 1
 
 
 def number(text: str) -> float:
@@ -16,6 +18,13 @@ def number(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number; allowed: a finite number, as in 0.5")
     return value
+
+
+def seed(text: str) -> int:
+    """Read a seed: a whole number of 64 bits."""
+    if not text.isascii() or not text.isdecimal() or int(text[:30]) > _SEEDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; allowed: whole numbers from 0 to {_SEEDS}")
+    return int(text)
 
 
 def add_group(verbs: Any, name: str, description: str, what: str = "action") -> Any:
@@ -112,7 +121,7 @@ def add_number(parser: argparse.ArgumentParser, name: str, help: str, *, default
 def add_seed(parser: argparse.ArgumentParser, of: str = "seed of the runs", *, default: int | None = None) -> None:
     """Add ``--seed``; without a default the scenario's."""
     text = f"{of} (default{': the seed of the scenario' if default is None else f' {default}'})"
-    parser.add_argument("--seed", type=int, default=default, metavar="S", help=text)
+    parser.add_argument("--seed", type=seed, default=default, metavar="S", help=text)
 
 
 def add_sets(parser: argparse.ArgumentParser, of: str = "the scenario", *, example: str = "") -> None:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn.cli.options import add_json, add_out
+from sojourn.cli.options import add_json, add_out, seed
 from sojourn.cli.plot_and_table import FORMATS, WIDTH, inches
 from sojourn.core import SojournError
 
@@ -37,7 +37,7 @@ def add(verbs: Any) -> None:
     )
     parser.add_argument("--make", choices=MAKERS, help="make a trace like those of such a link")
     parser.add_argument("--duration", default="60s", metavar="TIME", help="with --make: its length (default 60s)")
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="with --make: its seed (default 1)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="S", help="with --make: its seed (default 1)")
     parser.add_argument(
         "--width", default=WIDTH, metavar="WIDTH", help=f"of the picture as printed (default {WIDTH})"
     )

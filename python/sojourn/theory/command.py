@@ -345,6 +345,8 @@ def _rules(options: argparse.Namespace) -> None:
     capacity = _packets_s(options.rate, options.packet)
     rtt = in_base_unit("--rtt", options.rtt, TIMES)
     bdp = capacity * rtt
+    if not options.flows > 0:
+        raise SojournError(f"--flows={options.flows:g}; allowed: above 0")
     window = bdp / options.flows
     loss = 1.5 / window**2 if window > 1.3 else math.nan
     rows: list[tuple[str, float | str, str]] = [

@@ -27,6 +27,8 @@ from sojourn.theory.queue import law
 
 MOST: Final = 1200
 """States, lengths times phases: one steady state then takes less than a second."""
+_MOST_LOAD: Final = 1000.0
+"""Far beyond it the equations of the steady state are singular."""
 MOST_GRADUAL: Final = 0.999
 """The largest value of a gradual function before its end: with 1 everywhere nothing would be served."""
 _BETTER: Final = 1e-9
@@ -207,8 +209,8 @@ def model(
     (3.805, 0.00233)
     """
     sizes = dict(batch or {1: 1.0})
-    if not load > 0 or min(sizes) < 1 or max(sizes) > MOST or not np.isclose(sum(sizes.values()), 1.0):
-        allowed = f"a load above 0, sizes from 1 to {MOST}, shares that sum to 1"
+    if not 0 < load <= _MOST_LOAD or min(sizes) < 1 or max(sizes) > MOST or not np.isclose(sum(sizes.values()), 1.0):
+        allowed = f"a load above 0 and up to {_MOST_LOAD:g}, sizes from 1 to {MOST}, shares that sum to 1"
         raise SojournError(f"load={load}, batch={sizes}; allowed: {allowed}")
     shares = np.array([sizes.get(size, 0.0) for size in range(1, max(sizes) + 1)])
     rate = load / float(shares @ np.arange(1, len(shares) + 1))

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
-from sojourn.cli.options import add_group, add_json, number
+from sojourn.cli.options import add_group, add_json, number, seed
 from sojourn.core import SojournError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     queues.add_argument("--duration", default="12 s", metavar="TIME", help='of a run (default "12 s")')
     queues.add_argument("--warm-up", default="4 s", metavar="TIME", help='of a run (default "4 s")')
     queues.add_argument(
-        "--seed", type=int, default=1, metavar="S", help="of the flows' choice and the runs (default 1)"
+        "--seed", type=seed, default=1, metavar="S", help="of the flows' choice and the runs (default 1)"
     )
 
 

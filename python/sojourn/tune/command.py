@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import folder
 from sojourn.cli import text
-from sojourn.cli.options import add_jobs, add_number, add_out
+from sojourn.cli.options import add_jobs, add_number, add_out, seed
 from sojourn.core import SojournError
 
 _OUT = "out/tune"
@@ -79,7 +79,7 @@ def common(parser: argparse.ArgumentParser) -> None:
         help="a parameter and its range; repeatable: min=5p..50p, max_p=0.01..0.5:log, gentle=on|off, "
         "or a name alone for a range around its default",
     )
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the search and of the runs (default 1)")
+    parser.add_argument("--seed", type=seed, metavar="S", help="seed of the search and of the runs (default 1)")
     add_jobs(parser)
 
 
