@@ -23,7 +23,7 @@ STUDIES: Final = Path(__file__).parent / "studies"
 
 def is_ours(study: Path) -> bool:
     """Return whether a study's folder is one of the package's."""
-    return study.resolve().parent == STUDIES.resolve()
+    return study.resolve().parent == STUDIES.resolve() and study.is_dir()
 
 
 def folder() -> Path:
