@@ -591,6 +591,9 @@ def read_text(path: str | Path) -> tuple[str, str]:
         raise SojournError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SojournError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
+    except ValueError as error:
+        # A name that no file can have.
+        raise SojournError(f"cannot read the scenario {str(path)!r}: {error}") from None
 
 
 def _plain(value: object) -> object:

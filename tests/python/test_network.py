@@ -4,6 +4,7 @@ import inspect
 import math
 import pickle
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,3 +219,15 @@ def test_a_dumbbell_may_have_another_way_back() -> None:
         "codel",
     ]
     assert "20 Mbit/s down and 2 Mbit/s up" in net.canonical()["description"]
+
+
+@pytest.mark.parametrize("name", ["\x00", "a" * 300])
+def test_a_name_that_no_file_can_have_is_no_scenario(name: str) -> None:
+    with pytest.raises(sj.SojournError, match="cannot read the scenario"):
+        sj.load(name)
+
+
+def test_a_scenario_is_text(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(sj.SojournError, match="it is not UTF-8 text"):
+        sj.load(tmp_path / "x.toml")
