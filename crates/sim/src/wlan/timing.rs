@@ -71,3 +71,39 @@ impl Cell {
         4 + bytes.next_multiple_of(4)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(keys: &str) -> Cell {
+        let text = format!(
+            "name = \"x\"\nduration = \"1 s\"\n[[nodes]]\nname = \"s\"\n[[cells]]\nname = \"c\"\naccess_point = \"ap\"\n\
+             stations = [\"s\"]\n{keys}\n[[flows]]\nname = \"f\"\nfrom = \"s\"\nto = \"ap\"\ntransport = {{kind = \"tcp\"}}\n"
+        );
+        let network = crate::scenario::load(&text, "test.toml", &[]).and_then(|document| document.resolve());
+        match network {
+            Ok(mut network) => network.cells.remove(0),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn the_longest_aggregate_by_hand() {
+        let longest = |keys: &str, mbit_s: u64| cell(keys).longest_aggregate(BitRate::from_bit_s(mbit_s * 1_000_000));
+        // 802.11n at 65 Mbit/s: 36 us of preamble, symbols of 4 us and 260 bits, 22 bits of service and tail.
+        // (5484 - 36) / 4 = 1362 symbols: (354,120 - 22) / 8.
+        assert_eq!(longest("profile = \"802.11n\"", 65), 44_262);
+        // 1362.5 symbols are 1362.
+        assert_eq!(longest("profile = \"802.11n\"\naggregate_duration = \"5.486 ms\"", 65), 44_262);
+        // 2491 symbols would carry 80,954 B.
+        assert_eq!(longest("profile = \"802.11n\"\naggregate_duration = \"10 ms\"", 65), 65_535);
+        // Without symbols, after 192 us: 9808 us at 11 Mbit/s.
+        assert_eq!(longest("profile = \"802.11b\"\naggregate_duration = \"10 ms\"", 11), 13_486);
+    }
+
+    #[test]
+    fn a_subframe_has_a_delimiter_and_padding() {
+        assert_eq!([1, 4, 1538, 1540].map(Cell::subframe), [8, 8, 1544, 1544]);
+    }
+}
