@@ -64,7 +64,7 @@ pub trait Discipline: Any + Send {
     /// What waits now.
     fn backlog(&self) -> Backlog;
 
-    /// Brings periodic updates up to `now` and shows every named internal.
+    /// Shows every named internal as of `now`. Whether anyone looks changes no decision.
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>);
 
     /// What the algorithm did that no algorithm may: an answer of a plug-in that is none. What a run reports after it is of no use.
