@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import time
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn import _native
-from sojourn.cli.options import number
 from sojourn.core import SojournError
 from sojourn.plugins import recorded
 
@@ -90,7 +90,14 @@ def check(
         A file of decisions that another host took, such as ns-3, which must be the same here.
     time_limit_s
         A check that takes longer is a finding: a loop that does not end.
+
+    Raises
+    ------
+    SojournError
+        If a file cannot be read, or the time is not above 0 and finite.
     """
+    if not 0 < time_limit_s < math.inf:
+        raise SojournError(f"time_limit_s={time_limit_s:g}; allowed: above 0 and finite")
     given = json.dumps({"file": str(path), "model": model and str(model), "decisions": decisions and str(decisions)})
     command = [sys.executable, "-m", "sojourn.plugins.checks", given]
     # The name of the part that was begun last says where a crash or a loop is.
@@ -205,7 +212,7 @@ def add(verbs: Any) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=number,
+        type=float,
         default=TIME_LIMIT_S,
         metavar="SECONDS",
         help=f"seconds after which a loop is taken to be endless (default {TIME_LIMIT_S})",
