@@ -19,7 +19,6 @@ COMMANDS = {
     "trace": ["lte"],
     "topology show": ["topohub:sndlib/abilene"],
     "export tc": ["codel"],
-    "check": ["aqm", "/dev/null"],
 }
 VALUES = ["nan", "-1", "0", "1e999", "1.2.3 ms", "5", "9" * 30, "", "a.b"]
 # These write files or print something else.
@@ -59,3 +58,9 @@ def test_no_value_of_an_option_is_a_stack_trace(command: str, capsys: pytest.Cap
 def test_a_study_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["papers", "run", "dropping.functions", "--quick"]) == 2
     assert "no study 'dropping.functions' (did you mean `dropping-functions`?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "0", "-1", "9" * 30])
+def test_the_time_limit_of_a_check_is_a_time(time: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", "aqm", "/dev/null", f"--time-limit={time}"]) == 2
+    assert "allowed: above 0, up to 86400" in capsys.readouterr().err

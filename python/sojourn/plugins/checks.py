@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ _BESIDE: Final = ("pfifo", "codel")
 _PACKETS: Final = 200_000
 _ROUNDS: Final = 3
 TIME_LIMIT_S: Final = 300
+_DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ def check(
     Raises
     ------
     SojournError
-        If a file cannot be read, or the time is not above 0 and finite.
+        If a file cannot be read, or the time is not above 0 and up to a day.
     """
-    if not 0 < time_limit_s < math.inf:
-        raise SojournError(f"time_limit_s={time_limit_s:g}; allowed: above 0 and finite")
+    if not 0 < time_limit_s <= _DAY_S:
+        raise SojournError(f"time_limit_s={time_limit_s:g}; allowed: above 0, up to {_DAY_S:g}")
     given = json.dumps({"file": str(path), "model": model and str(model), "decisions": decisions and str(decisions)})
     command = [sys.executable, "-m", "sojourn.plugins.checks", given]
     # The name of the part that was begun last says where a crash or a loop is.
