@@ -38,6 +38,7 @@ _DIMENSIONS: Final[dict[str, Dimension]] = {
 }
 
 BIT_S: Final = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
+"""The units of a rate, each in bit/s."""
 
 _EXAMPLES: Final[dict[Dimension, str]] = {
     "time": 'sj.ms(5), "5 ms" or datetime.timedelta(milliseconds=5)',
