@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import functools
 import http.client
-import json
 import os
 import pwd
 import re
@@ -210,8 +209,9 @@ def links(target: Target) -> Outcome:
             process.kill()
             process.wait()
             now = secret.stat()
-            if (now.st_uid, now.st_mode & 0o777, secret.read_text()) != (0, 0o600, contents):
-                taken.append(f"{name}: root's file is now of user {now.st_uid}, mode {now.st_mode & 0o777:o}")
+            mode = now.st_mode & 0o777
+            if (now.st_uid, mode, secret.read_bytes()) != (0, 0o600, contents.encode()):
+                taken.append(f"{name}: root's file has owner {now.st_uid}, mode {mode:o}, {now.st_size} B")
     return not taken, "; ".join(taken) or "root's files are untouched"
 
 
@@ -296,8 +296,10 @@ def slow_way_out(target: Target) -> Outcome:
             dropped = lab.status()["directions"][0]["counts"]["dropped_overflow"]["packets"]
         except (LabError, KeyError):
             dropped = "?"
-    worst = max(delays, default=float("inf"))
-    return worst < 300, f"longest of {len(delays)} of 5 pings {worst:.0f} ms, the scheme dropped {dropped}"
+    answered = f"{len(delays)} of 5 pings answered within 1 s" + (
+        f", in at most {max(delays):.0f} ms" if delays else ""
+    )
+    return len(delays) > 3 and max(delays) < 300, f"{answered}; the scheme dropped {dropped} packets"
 
 
 def half_open(target: Target) -> Outcome:
@@ -363,21 +365,16 @@ def full_bus(target: Target) -> Outcome:
 
 def idle(target: Target) -> Outcome:
     """Commands to a device without traffic"""
-    with device(target) as victim:
-        victim.start()
-        if not victim.answers():
-            return False, "the device does not answer before the attack"
+    with Lab(name="attack") as lab:
+        lab.start_device(lab.toml(scheme="pfifo limit 900p"), program=target.sojournd)
         time.sleep(0.5)
         times = []
         for n in range(20):
             begun = time.monotonic()
-            body = json.dumps({"scheme": f"pfifo limit {900 + n}p"}).encode()
-            answer = victim.ask("PATCH", "/directions/a_to_b", body)
+            lab.ask("PATCH", "/directions/a_to_b", {"scheme": f"pfifo limit {800 + n}p"})
             times.append(time.monotonic() - begun)
-            if answer != 200:
-                return False, f"answer {answer}"
     median = sorted(times)[10]
-    return median < 0.1, f"median of 20: {median * 1e3:.0f} ms"
+    return median < 0.05, f"median of 20: {median * 1e3:.0f} ms"
 
 
 ATTACKS: dict[str, tuple[Callable[[Target], Outcome], ...]] = {
