@@ -344,18 +344,9 @@ def absurd(target: Target) -> Outcome:
 
 def full_bus(target: Target) -> Outcome:
     """A bus that is busy as its run ends: utilisation at most 1"""
-    # The first frame holds the channel for longer than the run.
-    words = [
-        "run",
-        "lan",
-        "--json",
-        "--set",
-        "duration=1 s",
-        "--set",
-        "warm_up=0.5 s",
-        "--set",
-        "buses.lan.delay=2 s",
-    ]
+    # Each frame holds the channel for 300 ms, so one is on it as the run ends.
+    sets = ("duration=1 s", "warm_up=0.5 s", "buses.lan.delay=300 ms")
+    words = ["run", "lan", "--json", *(f"--set={one}" for one in sets)]
     done = subprocess.run([str(target.python), "-m", "sojourn", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return False, done.stderr.strip()
