@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -13,9 +14,9 @@ from packets import MakeLab, assert_conserved, udp
 from sojourn.device.lab import Lab, LabError
 
 
-def flood(lab: Lab, *, rate: float, seconds: float) -> Callable[[], None]:
-    """Begin to send frames of 1000 B to the server; the result waits for the end."""
-    frames = [udp(lab, 1000, port=port) for port in range(1, 9)]
+def flood(lab: Lab, *, rate: float, seconds: float, frame_bytes: int = 1000) -> Callable[[], None]:
+    """Begin to send frames to the server; the result waits for the end."""
+    frames = [udp(lab, frame_bytes, port=port) for port in range(1, 9)]
     thread = threading.Thread(target=lab.flood, args=(frames,), kwargs={"count": int(rate * seconds), "rate": rate})
     thread.start()
     return thread.join
@@ -85,3 +86,22 @@ def test_frames_for_a_link_that_is_down_are_no_sent_frames(make_lab: MakeLab, ba
     assert way["stale"] + port["send_failed"] > 0
     assert way["stale"] + port["send_failed"] < dropped(status)
     assert len(lab.ping(count=2)) == 2
+
+
+def test_a_thread_that_was_late_sends_what_it_missed(make_lab: MakeLab, back_end: dict[str, str]) -> None:
+    lab = make_lab()
+    device = lab.start_device(lab.toml(**back_end, scheme="pfifo limit 1000p", rate="24 Mbit/s"))
+    # 32 Mbit/s in frames of 500 B: the queue is never empty.
+    finish = flood(lab, rate=8000, seconds=6, frame_bytes=500)
+    wait_for(lab, lambda status: dropped(status) > 0)
+    for _ in range(40):
+        # Less than the burst of 20 ms, and 90 frames at 6000 a second, where 32 may lie in the port.
+        device.send_signal(signal.SIGSTOP)
+        time.sleep(0.015)
+        device.send_signal(signal.SIGCONT)
+        time.sleep(0.04)
+    way = lab.status()["directions"][0]
+    finish()
+    # 32 of 90 frames at a time would be 10 ms lost each time, 0.4 s in all. An interface of a pair is never full.
+    assert way["blocked_s"] < 0.04
+    assert_conserved(lab.settled())

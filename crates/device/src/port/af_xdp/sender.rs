@@ -112,6 +112,9 @@ impl Sender {
             // Was there a trial, it went well.
             self.next_trial = None;
         }
+        // Without zero copy most are sent by now. If they counted as leaving, a thread that is late would find the port full and
+        // could not send what it has to catch up with.
+        self.reap(pool);
         Ok(())
     }
 
