@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `burst` costs and saves on a busy host: rate, round-trip times and time lost for want of a processor.
+"""What `burst` costs and saves on a busy host: rate, round-trip times, and time lost (`late`, `blocked`).
 
 One TCP cubic flow passes fq_codel at 100 Mbit/s while ping runs beside it, once on the machine as it is and once with
 busy processes on it. The end hosts, which elsewhere are other machines, have a priority above both; the device has
@@ -105,6 +105,7 @@ def case(
     above = {f"above_{bound * 1e3:g}_ms": 1 - sum(counts[: 7 + n]) / packets for n, bound in enumerate(bounds)}
     return found | {
         "late_ratio": (after["late_s"] - before["late_s"]) / (seconds + 1),
+        "blocked_ratio": (after["blocked_s"] - before["blocked_s"]) / (seconds + 1),
         "sojourn_mean_ms": (totals["sum_s"] - before["sojourn_totals"]["sum_s"]) / packets * 1e3,
         **above,
     }
@@ -152,6 +153,7 @@ def main() -> None:
                 f"{median['rate_mbit_s'] / CEILING_MBIT_S:.1%}",
                 f"{median['retransmitted']:.0f}",
                 f"{median['late_ratio']:.2%}" if "late_ratio" in median else "",
+                f"{median['blocked_ratio']:.2%}" if "blocked_ratio" in median else "",
                 f"{spread([run['ping_ms'] for run in runs], '.1f')} ms",
                 f"{spread([run['ping_p99_ms'] for run in runs], '.1f')} ms",
                 f"{median['sojourn_mean_ms']:.1f} ms" if "sojourn_mean_ms" in median else "",
@@ -165,6 +167,7 @@ def main() -> None:
         "of 95.6",
         "lost",
         "late",
+        "blocked",
         "ping",
         "its p99",
         "mean sojourn",
