@@ -66,7 +66,7 @@ def check(
     peer
         ``linux``, ``ns3`` or ``ns2``; ``advice`` or ``atlas`` for what Linux says of those commands.
     quick
-        Some points only, three replications instead of five.
+        Some points only, three replications instead of five or more.
     live
         Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project. The
         drawn points of Linux and its rate changes are left out; `crosscheck/linux/run.py --drawn` and

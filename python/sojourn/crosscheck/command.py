@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
         help="the system to compare with, or all; advice and atlas compare what these commands say with Linux",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="a subset of the points with 3 replications instead of 5"
+        "--quick", action="store_true", help="a subset of the points with 3 replications instead of 5 or more"
     )
     parser.add_argument(
         "--live",

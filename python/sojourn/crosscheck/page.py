@@ -67,10 +67,10 @@ of 4 ms, and one more. 28 updates in 0.562 s in `linux_pie_probability.csv` show
 Goodput and TCP's RTT are measured from when iperf3's streams begin, on both sides. The ping and the counters of drops
 begin when the flows are told to start.
 
-Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with up to three runs of
-Linux each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flows of one or several congestion
-controls, with and without ECN. Some have different base RTTs or a change of the rate. Their
-group is *development* in the first table.
+Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with three runs of Linux and
+20 replications of ours each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flows of one or several
+congestion controls, with and without ECN. Some have different base RTTs or a change of the rate. Their group is
+*development* in the first table.
 
 Two differences are known and left as they are. **Hosts take a time that varies.** In the drawn points an
 instruction of the machine takes 1 ns, in the others 2 ns. A handshake then takes 21 us beside the path in the drawn
