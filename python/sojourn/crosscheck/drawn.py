@@ -24,8 +24,8 @@ _MARKS: Final = Metric(
 )
 # Runs begin at a time drawn from as much.
 _START_S: Final = 0.05
-# The spread of our runs excuses nothing, so it has to be small beside a tolerance. Delays and drops of BBR differ by tens
-# of per cent between replications, and by more where two of many flows share a queue by chance.
+# The spread of our runs excuses nothing, so it has to be small beside a tolerance. Delays and drops of BBR differ by
+# tens of per cent between replications, and by more where two of many flows share a queue by chance.
 _REPLICATIONS: Final = 20
 
 # The parameters of Linux that the known points have; tc's words say the rest.
