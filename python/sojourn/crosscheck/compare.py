@@ -292,6 +292,8 @@ class Tally:
         Share of the peer's own runs that pass; None where no point has several runs.
     ceiling_points
         Points with several runs.
+    least
+        Share of the points that must pass, unless the ceiling is lower.
     """
 
     title: str
@@ -301,6 +303,7 @@ class Tally:
     too_few: int = 0
     ceiling: float | None = None
     ceiling_points: int = 0
+    least: float = SHARE
 
     @property
     def share(self) -> float:
@@ -310,7 +313,7 @@ class Tally:
     @property
     def needed(self) -> float:
         """Share of the points that must pass."""
-        return SHARE if self.ceiling is None else min(SHARE, self.ceiling - BELOW_CEILING)
+        return self.least if self.ceiling is None else min(self.least, self.ceiling - BELOW_CEILING)
 
     @property
     def is_enough(self) -> bool:
@@ -318,8 +321,8 @@ class Tally:
         return self.passed >= self.needed * self.points
 
 
-def tally(title: str, rows: Sequence[Row]) -> Tally:
-    """Count the points of one metric that pass, without those that do not count."""
+def tally(title: str, rows: Sequence[Row], least: float = SHARE) -> Tally:
+    """Count the points of one metric that pass, without those that do not count; a share of `least` must."""
     counted = [entry for entry in rows if entry.is_counted]
     ceilings = [entry.ceiling for entry in counted if entry.ceiling is not None]
     return Tally(
@@ -330,6 +333,7 @@ def tally(title: str, rows: Sequence[Row]) -> Tally:
         sum(entry.is_too_few for entry in rows if entry.point.no_reference is None),
         sum(ceilings) / len(ceilings) if ceilings else None,
         len(ceilings),
+        least,
     )
 
 
