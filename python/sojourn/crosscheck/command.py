@@ -45,7 +45,7 @@ def add(verbs: Any) -> None:
         "--held-out",
         action="store_true",
         help="run the held-out points of Linux instead: prints shares only, adds them to the committed file, and is "
-        f"possible {heldout.ALLOWED} times",
+        f"possible {heldout.ALLOWED} times; {100 * heldout.SHARE:g} %% of them must agree",
     )
     parser.add_argument(
         "--timelines",

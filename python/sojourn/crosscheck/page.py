@@ -32,8 +32,8 @@ The programs for the other systems and their recorded results, with versions and
 * The *ceiling* is the share of the other system's own runs that agree with it by the same rule: each run is
   compared with the mean of the point's other runs. The difference is scaled to that of two means, one of its number
   of runs and one of ours. Points with one run have no ceiling.
-* For each metric, at least {share} of the points must pass, of the held-out points {held_out}, or the ceiling less
-  {below}, if that is smaller.
+* For each metric, at least {share} of the points must pass. Of the held-out points {held_out} must. If the ceiling less
+  {below} is smaller, it takes the place of either.
 * Intervals are 95 % confidence intervals of the difference, from the spread of both sides. Where the other system
   ran once, they have the spread of our runs alone.
 * Points that fail stay in the tables.
@@ -176,10 +176,11 @@ def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
     if not runs:
         return f"{title}The held-out points have not been compared yet.\n\n"
     return (
-        f"{title}Each run of the held-out points is a row: the share of points that pass, the number of points, and "
-        "the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
+        f"{title}Each run of the held-out points is a row. A cell has the share of points that pass, the number of "
+        "points, and the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
         "different times; the points with several groups were thrown away and are recorded again. Run 5 is of all "
-        "points, with three runs of Linux and 20 replications of ours; before, it was one run and five.\n\n"
+        "points, with three runs of Linux and 20 replications of ours. The runs before had one run of Linux and five "
+        "replications. The aim of 92 % was set before run 1, but the command demanded 95 % up to run 5.\n\n"
         + _history(runs)
     )
 
@@ -253,7 +254,7 @@ _KERNELS: Final = """\
 is random. The machine, the commands and the start times are the same. {development} of them are development points.
 Of the held-out points, only shares are shown.
 
-The spread of a single run is pooled over the points that have several runs: {spreads}. Drops and marks have at
+The spread of a single run is pooled over the points that have several runs. It is {spreads}. Drops and marks have at
 least the spread of a Poisson variable. Two kernels differ *beyond the spread* if the difference is more than
 {errors} standard errors by that spread. The tolerance is that of the first table.
 
