@@ -32,8 +32,8 @@ The programs for the other systems and their recorded results, with versions and
 * The *ceiling* is the share of the other system's own runs that agree with it by the same rule: each run is
   compared with the mean of the point's other runs. The difference is scaled to that of two means, one of its number
   of runs and one of ours. Points with one run have no ceiling.
-* For each metric, at least {share} of the points must pass. Of the held-out points {held_out} must. If the ceiling less
-  {below} is smaller, it takes the place of either.
+* For each metric, at least {share} of the points must pass. Of the held-out points {held_out} must. If the ceiling
+  less {below} is smaller, it takes the place of either.
 * Intervals are 95 % confidence intervals of the difference, from the spread of both sides. Where the other system
   ran once, they have the spread of our runs alone.
 * Points that fail stay in the tables.
@@ -177,8 +177,8 @@ def _held_out(runs: Sequence[Mapping[str, str]]) -> str:
         return f"{title}The held-out points have not been compared yet.\n\n"
     return (
         f"{title}Each run of the held-out points is a row. A cell has the share of points that pass, the number of "
-        "points, and the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point at "
-        "different times; the points with several groups were thrown away and are recorded again. Run 5 is of all "
+        "points, and the ceiling in parentheses. Run 1 is of recordings that measured the groups of flows of a point "
+        "at different times; the points with several groups were thrown away and are recorded again. Run 5 is of all "
         "points, with three runs of Linux and 20 replications of ours. The runs before had one run of Linux and five "
         "replications. The aim of 92 % was set before run 1, but the command demanded 95 % up to run 5.\n\n"
         + _history(runs)
