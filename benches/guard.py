@@ -9,10 +9,10 @@ Builds `benches/speed` and `benches/cost` in the plain release profile and runs 
 
     python3 benches/guard.py             exit status 1 when a figure is more than 3 % above the recorded one, or
                                          when an algorithm is above its limit that the record has below it
-    python3 benches/guard.py --brief     the same, and prints less
+    python3 benches/guard.py --brief     the same, and prints less; counts nothing with tools other than the record's
     python3 benches/guard.py --record    writes benches/instructions.json
 
-The record is of one compiler and one valgrind. With others the figures are shown and not judged.
+The record is of one compiler and one valgrind. With others the figures are not judged.
 """
 # It runs cargo, valgrind and its own programs by name, with arguments of its own.
 # ruff: noqa: S603
@@ -112,6 +112,13 @@ def main() -> int:
     # The plain release build, whatever profile the caller has set.
     for key in [key for key in os.environ if key.startswith("CARGO_PROFILE_RELEASE_") or key == "RUSTFLAGS"]:
         del os.environ[key]
+    if (
+        options.brief
+        and not options.record
+        and (of := json.loads(RECORD.read_text(encoding="utf-8"))["tools"]) != tools()
+    ):
+        print(f"the record is of {of}, this is {tools()}: nothing was counted")
+        return 0
     new = {"simulated": simulated(), "algorithms": algorithms()}
     if options.record:
         sorted_ = {group: dict(sorted(flat(rows).items())) for group, rows in new.items()}

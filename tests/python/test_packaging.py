@@ -222,9 +222,9 @@ def test_sojournd_says_its_name_completes_and_has_a_manual() -> None:
     check_manual(page)
 
 
-def crates(*packages: str) -> set[str]:
+def crates(*packages: str, edges: str = "normal,build") -> set[str]:
     """Return the crates that these packages are built from, each with the features that Cargo gives it."""
-    words = ["cargo", "tree", "--locked", "--prefix", "none", "--no-dedupe", "--edges", "normal,build"]
+    words = ["cargo", "tree", "--locked", "--prefix", "none", "--no-dedupe", "--edges", edges]
     done = subprocess.run(
         [*words, "--format", "{p} {f}", *packages], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -233,5 +233,17 @@ def crates(*packages: str) -> set[str]:
 
 def test_the_extension_module_shares_its_crates_with_the_device() -> None:
     """With other features a crate and all that use it would be built twice: a minute of `.ci/run`."""
-    together = crates("--workspace", "--exclude", "sojourn-bench-*")
+    # What `cargo test` builds.
+    together = crates("--workspace", "--exclude", "sojourn-bench-*", edges="normal,build,dev")
     assert crates("-p", "sojourn-python") - together == set()
+    assert crates("-p", "sojourn-device", "-p", "sojourn-python") - together == set()
+
+
+def test_a_crate_without_doctests_has_no_examples() -> None:
+    """Cargo would not run them."""
+    untested = [one.parent for one in (ROOT / "crates").glob("*/Cargo.toml") if "doctest = false" in one.read_text()]
+    assert untested
+    for crate in untested:
+        for file in crate.glob("src/**/*.rs"):
+            fences = re.findall(r"^\s*//[/!] ```(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert set(fences[::2]) <= {"text"}, file

@@ -14,7 +14,7 @@ import pytest
 from sojourn import core, papers
 from sojourn.cli import main
 from sojourn.network import read_text
-from sojourn.papers import execute, figures, ledger, overtime, page, report_figures
+from sojourn.papers import documents, execute, figures, ledger, overtime, page, report_figures
 from sojourn.papers.comparisons import OF_SCHEMES
 from sojourn.papers.judge import MAKERS
 from sojourn.papers.model import Condition, Reading
@@ -25,8 +25,8 @@ from sojourn.stats import jain
 
 PAPER = papers.load("fairness")
 BASE = PAPER.readings[0]
-SHOWN = tuple(one for one in PAPER.readings if one.is_shown or one is BASE)
-# A run needs less time than all of them.
+# The base and a slow cell; all that are shown would need five times as long.
+SHOWN = tuple(one for one in PAPER.readings if one is BASE or (one.is_shown and one.name == "802.11b"))
 FEW = replace(PAPER, readings=(*SHOWN, *(one for one in PAPER.readings if not one.is_run)))
 CONDITIONS = {one.name: one for one in PAPER.conditions}
 DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-8"))
@@ -243,11 +243,14 @@ def test_every_claim_about_the_wlan_is_judged_and_the_page_has_its_sections(meas
     assert shares.sections(PAPER, none) == []
 
 
-def test_the_smoke_of_the_fairness_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
+def test_the_smoke_of_the_fairness_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, count = tmp_path / "out", 3
+    few = replace(PAPER, replications=PAPER.replications | {"quick": count})
+    monkeypatch.setattr(documents, "load", lambda *_: few)
     assert main(["papers", "run", "fairness", "--quick", "--only", "numbers", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    count = PAPER.replications["quick"]
     # Five schemes under the base.
     assert printed.startswith(f"{5 * count} runs made, 0 found")
     assert re.search(rf"^{len(PAPER.claims)} claims;", printed, re.MULTILINE)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from sojourn import papers
-from sojourn.papers import Outcome, evidence, figures, page
+from sojourn.papers import Outcome, evidence, execute, figures, page
+from sojourn.papers.ledger import Ledger
 from synthetic import REPLICATIONS, judged, measure, some_readings, trace
 
 PAPER = some_readings(papers.load("daqm"))
@@ -24,8 +25,6 @@ RUN = [
     or one.name == "streaming-cbr"
     or (one.flow == "http" and one.sweep in ("", "packet_size"))
 ]
-MEASURED = measure(PAPER, RUN)
-LEDGER = judged(PAPER, MEASURED)
 KEYS = {
     Outcome.HOLDS: "holds",
     Outcome.FAILS: "fails",
@@ -37,9 +36,19 @@ KEYS = {
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
+def measured() -> execute.Measured:
+    return measure(PAPER, RUN)
+
+
+@pytest.fixture(scope="module")
+def ledger(measured: execute.Measured) -> Ledger:
+    return judged(PAPER, measured)
+
+
+@pytest.fixture(scope="module")
+def text(measured: execute.Measured, ledger: Ledger) -> str:
     (streaming,) = [one for one in RUN if one.name == "streaming-cbr"]
-    return page.render(PAPER, replace(MEASURED, traces=trace(PAPER, "Figure 7", streaming)), LEDGER, "quick")
+    return page.render(PAPER, replace(measured, traces=trace(PAPER, "Figure 7", streaming)), ledger, "quick")
 
 
 def rows(text: str, table: str) -> dict[str, list[int]]:
@@ -64,16 +73,15 @@ def test_every_figure_is_there_and_drawn(text: str) -> None:
     assert len(text) < 10e6
 
 
-def test_counts_are_the_ledgers(text: str) -> None:
-    base = list(LEDGER.counts(BASE.name).values())
-    ledger = rows(text, "ledger-table")
-    assert ledger == {one.name: list(LEDGER.counts(one.name).values()) for one in PAPER.readings}
+def test_counts_are_the_ledgers(text: str, ledger: Ledger) -> None:
+    base = list(ledger.counts(BASE.name).values())
+    assert rows(text, "ledger-table") == {one.name: list(ledger.counts(one.name).values()) for one in PAPER.readings}
     places = rows(text, "places-table")
     assert places.pop("All") == base
     assert [sum(column) for column in zip(*places.values(), strict=True)] == base
     classes = Counter(re.findall(r'<tr id="line-[^"]*" class="([a-z-]*)', text))
-    assert classes == {KEYS[outcome]: count for outcome, count in LEDGER.counts(BASE.name).items() if count}
-    assert len(re.findall(r'<tr id="line-[^"]*" class="[a-z-]* turned"', text)) == len(LEDGER.turned) > 0
+    assert classes == {KEYS[outcome]: count for outcome, count in ledger.counts(BASE.name).items() if count}
+    assert len(re.findall(r'<tr id="line-[^"]*" class="[a-z-]* turned"', text)) == len(ledger.turned) > 0
     assert Counter(re.findall(r'data-outcome="([a-z-]*)"', text)) == classes
 
 
@@ -93,14 +101,14 @@ def test_printed_numbers_stand_beside_measured_ones(text: str) -> None:
     assert all(f"<td>{one.text}</td>" in table for one in PAPER.published if one.table == "5")
 
 
-def test_a_claim_shows_what_it_was_judged_on() -> None:
+def test_a_claim_shows_what_it_was_judged_on(measured: execute.Measured) -> None:
     (one,) = [claim for claim in PAPER.claims if claim.id == "fig15-c1-plr-lower-by"]
-    raw = MEASURED.raw[BASE.name, "table-8"]["loss_ratio"]
+    raw = measured.raw[BASE.name, "table-8"]["loss_ratio"]
     # Of 1, 2, 3, 4: mean 2.5, s = sqrt(5/3) = 1.291, t(3) = 3.182, half-width 3.182 * 1.291/2 = 2.05.
     before = {scheme: raw[scheme] for scheme in ("daqm_c1", "pie")}
     raw["daqm_c1"], raw["pie"] = np.arange(1.0, 5.0), np.arange(11.0, 15.0)
     try:
-        (line,) = evidence.lines(PAPER, MEASURED, one, BASE)
+        (line,) = evidence.lines(PAPER, measured, one, BASE)
     finally:
         raw.update(before)
     assert line == "Table 8: HTTP, CBR, packets of 1400 B: dAQM_c1 2.5 ± 2.1 against PIE 12.5 ± 2.1"
@@ -131,10 +139,10 @@ def test_a_claim_about_a_sweep_shows_its_ends() -> None:
     assert ends[-1] in of_http[1]
 
 
-def test_a_reading_that_turns_an_outcome_is_named(text: str) -> None:
-    one = LEDGER.turned[0]
+def test_a_reading_that_turns_an_outcome_is_named(text: str, ledger: Ledger) -> None:
+    one = ledger.turned[0]
     entry = html.unescape(text.split(f'id="claim-{one.id}"', 1)[1].split("</li>", 1)[0])
-    of = LEDGER.verdicts[one.id]
+    of = ledger.verdicts[one.id]
     others = [name for name, verdict in of.items() if verdict.outcome is not of[BASE.name].outcome]
     assert others
     assert all(name in entry for name in others)
@@ -143,8 +151,8 @@ def test_a_reading_that_turns_an_outcome_is_named(text: str) -> None:
     outcomes = {Outcome.HOLDS, Outcome.FAILS}
     (one, *_) = [
         claim
-        for claim in LEDGER.turned
-        if {LEDGER.verdicts[claim.id][name].outcome for name in (BASE.name, second)} == outcomes
+        for claim in ledger.turned
+        if {ledger.verdicts[claim.id][name].outcome for name in (BASE.name, second)} == outcomes
         and claim.metric != "any"
     ]
     entry = html.unescape(text.split(f'id="claim-{one.id}"', 1)[1].split("</li>", 1)[0])

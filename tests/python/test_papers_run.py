@@ -28,6 +28,8 @@ PAPER = papers.load("daqm")
 BASE = PAPER.readings[0].name
 FREE = "no device queue"
 TABLE_8 = chosen(PAPER, "Table 8")
+KILLS = int(os.environ.get("SOJOURN_TEST_KILLS", "1"))
+"""How often a study is killed before it may end; .ci/weekly sets more."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def test_a_killed_run_continues_and_ends_the_same(tmp_path: Path) -> None:
     length_s = time.monotonic() - start
     out = tmp_path / "killed"
     draw = random.Random(6)  # noqa: S311
-    for _ in range(3):
+    for _ in range(KILLS):
         process = subprocess.Popen(command(out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             process.wait(draw.uniform(0.4, 0.8) * length_s)

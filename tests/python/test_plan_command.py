@@ -225,16 +225,16 @@ def test_an_interrupt_keeps_what_has_finished(command: Command, sweep: Path, tmp
 
 
 def test_a_terminal_sees_counts_time_left_and_the_estimate(sweep: Path, tmp_path: Path) -> None:
-    sweep.write_text(LONG.replace("2000", "600"))
+    sweep.write_text(LONG.replace("2000", "300"))
     ours, theirs = pty.openpty()
     with start(sweep, tmp_path / "store", theirs) as process:
         os.close(theirs)
         text = read_terminal(ours)
     assert process.returncode == 0
     assert re.search(
-        r"\d+ of 2400 runs done, \d+ running; .* left; sojourn_ms_mean [0-9.]+ ± [0-9.]+ ms \(scheme=", text
+        r"\d+ of 1200 runs done, \d+ running; .* left; sojourn_ms_mean [0-9.]+ ± [0-9.]+ ms \(scheme=", text
     )
-    assert "2400 of 2400 runs done; " in text
+    assert "1200 of 1200 runs done; " in text
 
 
 def test_failed_runs_give_status_1_and_are_named(
