@@ -576,7 +576,7 @@ def tcp(
     write_at_once: bool | None = None,
     write_size: Data | None = None,
 ) -> Transport:
-    """TCP. The defaults are those of Linux, with CUBIC.
+    """TCP. Most defaults are those of Linux, with CUBIC; where Linux has another value, the key says so.
 
     Parameters
     ----------

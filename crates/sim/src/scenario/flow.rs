@@ -60,7 +60,7 @@ tagged! {
     /// How a flow sends: by TCP, which is the default, or by UDP.
     #[schemars(transform = tcp_without_kind)]
     pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
-        /// TCP. The defaults are those of Linux, with CUBIC.
+        /// TCP. Most defaults are those of Linux, with CUBIC; where Linux has another value, the key says so.
         Tcp(TcpTable) = "tcp",
         /// UDP: packets are sent as the application makes them, without retransmission.
         Udp(UdpTable) = "udp",

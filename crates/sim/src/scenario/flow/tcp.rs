@@ -25,7 +25,7 @@ fn receiver() -> ReceiverConfig {
 }
 
 keys! {
-    /// Keys of TCP whatever the congestion control. The defaults are those of Linux, with CUBIC.
+    /// Keys of TCP whatever the congestion control. Most defaults are those of Linux, with CUBIC.
     pub struct Tcp {
         /// Congestion control. Linux `cubic`; RFC 5681 `newreno`.
         congestion_control: &'static Algorithm = sender().congestion_control;
