@@ -98,6 +98,23 @@ def test_beyond_its_windows_a_scheme_has_no_value() -> None:
     assert "d7" in found[1.08]["loss_ratio"]
 
 
+def test_a_laboratory_is_compared_where_both_have_every_scheme() -> None:
+    network, lab = datasets.with_cells(windows()), datasets.with_cells(windows())
+    # Without d8's windows of small loads, the laboratory has no d8 in the first range or two.
+    lab = lab[(lab["label"] != "d8") | (lab["load"] > 0.97)]
+    both = datasets.laboratory(PAPER, network, lab)
+    assert both is not None
+    alone = analysis.at_load(PAPER, lab[lab["block_of"].isin(set(network["block_of"]))])
+    whole = [centre for centre in PAPER.centres if "d8" in alone.get(centre, {}).get("loss_ratio", {})]
+    assert 0 < len(whole) < len(PAPER.centres)
+    for of in both:
+        assert set(of["loss_ratio"]) == set(IDS)
+        # The cubic of each scheme is exact.
+        expected = np.mean([cubic(np.asarray(at)) + IDS.index("d3") for at in whole])
+        assert of["loss_ratio"]["d3"].mean() == pytest.approx(expected)
+    assert datasets.laboratory(PAPER, network, lab[lab["label"] != "d8"]) is None
+
+
 def test_the_same_traffic_is_paired_and_put_into_ranges() -> None:
     ranges, whole = analysis.same_traffic(PAPER, windows(noise=5.0))
     # 4 blocks of 7 demands; a traffic's load is the mean of its windows: 0.9 + 0.28 (demand + 0.25 + block/10)/6.8.

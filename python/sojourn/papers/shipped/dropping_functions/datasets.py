@@ -72,14 +72,29 @@ def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[
     nothing = "too few windows yet: at least three traffics are needed in a range of load"
     traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
     by_load = analysis.at_load(paper, with_cells(paired))
-    network, lab = with_cells(paired), with_cells(frame[frame["part"] == LABORATORY])
-    common = set(lab["block_of"]) & set(network["block_of"])
-    two = [analysis.at_load(paper, one[one["block_of"].isin(common)]) if common else {} for one in (network, lab)]
-    shared = [centre for centre in two[0] if centre in two[1]]
-    one, other = (analysis.mean_of({centre: of[centre] for centre in shared}) for of in two)
-    both = (one, other) if shared else None
+    both = laboratory(paper, with_cells(paired), with_cells(frame[frame["part"] == LABORATORY]))
     load = World("simulation, same load", by_load, analysis.mean_of(by_load), both, "" if by_load else nothing)
     return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
+
+
+def laboratory(paper: Experiment, network: pd.DataFrame, lab: pd.DataFrame) -> tuple[Values, Values] | None:
+    """Return the means of network and laboratory over the ranges in which both have every scheme; None without any.
+
+    Both have the traffics that were sent through both, as windows of :func:`with_cells`.
+    """
+    common = set(lab["block_of"]) & set(network["block_of"])
+    if not common:
+        return None
+    one, other = (analysis.at_load(paper, of[of["block_of"].isin(common)]) for of in (network, lab))
+    ids = {scheme.id for scheme in paper.study}
+
+    def is_whole(values: Values) -> bool:
+        return all(ids <= set(values.get(metric, {})) for metric in analysis.METRICS)
+
+    shared = [centre for centre in one if is_whole(one[centre]) and is_whole(other.get(centre, {}))]
+    if not shared:
+        return None
+    return analysis.mean_of({at: one[at] for at in shared}), analysis.mean_of({at: other[at] for at in shared})
 
 
 def clustered(frame: pd.DataFrame) -> pd.DataFrame:
