@@ -25,8 +25,7 @@ from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 
 EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
-"""One call of so many fails; 1 for all."""
-KILLS_EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
+"""One call of so many fails or kills; 1 for all."""
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +138,7 @@ def test_a_kill_at_any_call_leaves_the_store_as_it_was_or_as_it_will_be(
     root = tmp_path / "counted"
     shutil.copytree(begun, root / "store")
     count = calls(lambda root: execute.run(more(), root / "store", jobs=1), root)
-    for at in range(0, count, KILLS_EVERY):
+    for at in range(0, count, EVERY):
         root = tmp_path / str(at)
         shutil.copytree(begun, root / "store")
         process = context.Process(target=drive_killed, args=(root, at, KILL))

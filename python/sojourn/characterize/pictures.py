@@ -14,7 +14,6 @@ from sojourn.palette import INK, MUTED, PAPER, RULE, Look, looks
 from sojourn.stats import Floats
 
 _COLUMNS: Final = 3
-_ARROW: Final = {"arrowstyle": "-|>", "color": INK, "linewidth": 2}
 _WIDE: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
 
@@ -129,9 +128,7 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
             where.set_ylabel("Goodput (Mbit/s)")
             where.set_title(title or "↖ better", color=INK if title else MUTED, fontsize=points(9.5))
         shown = next((one for one in axes if one.get_visible() and one.get_legend_handles_labels()[0]), axes[0])
-        figure.legend(
-            *shown.get_legend_handles_labels(), loc="outside lower center", ncols=min(6, len(look)), frameon=False
-        )
+        _legend(figure, shown, len(look))
     return figure
 
 
@@ -192,9 +189,7 @@ def distributions(found: Found, level: Any = None) -> Picture | None:
             where.set_ylim(0, 1.01)
             where.set_xlabel(title)
             where.set_ylabel("Share of packets")
-        figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(6, len(look)), frameon=False
-        )
+        _legend(figure, axes[0], len(look))
     return figure
 
 
@@ -230,9 +225,7 @@ def over_factor(found: Found, metric_of: Sequence[tuple[str, str]]) -> Picture:
             )
             where.set_xlabel(found.factor or "")
             where.set_ylabel(title)
-        figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(6, len(look)), frameon=False
-        )
+        _legend(figure, axes[0], len(look))
     return figure
 
 
