@@ -24,37 +24,6 @@ __all__ = ["Lab", "LabError", "find_sojournd", "find_sojournd_dpdk"]
 
 _FLOOD = Path(__file__).with_name("flood.py")
 
-# Prints a line when it is ready, then every UDP frame as hexadecimal digits. The kernel removes a frame's outermost
-# VLAN tag and passes it separately (tpacket_auxdata: status, lengths and offsets, then the tag and its type), so the
-# program inserts it again. The receive buffer (SO_RCVBUFFORCE) holds more frames than a test sends.
-_CAPTURE = """
-import socket, struct, sys, time
-count, seconds, last = int(sys.argv[1]), float(sys.argv[2]), bytes.fromhex(sys.argv[3])
-link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-link.setsockopt(263, 8, 1)
-link.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
-link.bind(("eth0", 3))
-print("ready", flush=True)
-until = time.monotonic() + seconds
-while count > 0 and (left := until - time.monotonic()) > 0:
-    link.settimeout(left)
-    try:
-        frame, control, _, address = link.recvmsg(65536, 64)
-    except TimeoutError:
-        break
-    status, *_, tag, kind = struct.unpack("IIIHHHH", control[0][2][:20])
-    if status & 16:
-        frame = frame[:12] + struct.pack("!HH", kind, tag) + frame[12:]
-    at = 12
-    while frame[at : at + 2] in (b"\\x81\\x00", b"\\x88\\xa8"):
-        at += 4
-    if address[2] != 4 and frame[at : at + 2] == b"\\x08\\x00" and frame[at + 11] == 17:
-        if frame == last:
-            break
-        print(frame.hex(), flush=True)
-        count -= 1
-"""
-
 
 def find_sojournd() -> Path:
     """Find ``sojournd``: the file that ``$SOJOURND`` names, the release build of these sources, or one on the path.
@@ -478,36 +447,6 @@ class Lab(Hosts):
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
         sent, seconds = self.run(client or self.clients[0], *command, stdin=text).split()
         return int(sent), float(seconds)
-
-    def capture(self, host: str, *, count: int, seconds: float = 5.0, last: bytes = b"") -> Callable[[], list[bytes]]:
-        """Begin to capture the UDP frames that arrive at a host, with their VLAN tags.
-
-        Parameters
-        ----------
-        host
-            The host that captures.
-        count
-            The capture ends after this number of frames.
-        seconds
-            The capture ends after this time.
-        last
-            The capture ends when this frame arrives, which is not returned. By default no frame ends it.
-
-        Returns
-        -------
-        callable
-            Waits for the end of the capture and returns the frames.
-        """
-        command = [sys.executable, "-c", _CAPTURE, str(count), str(seconds), last.hex()]
-        process = self.start(host, *command, stdout=subprocess.PIPE)
-        if process.stdout is not None:
-            process.stdout.readline()
-
-        def finish() -> list[bytes]:
-            text, _ = process.communicate(timeout=seconds + 20)
-            return [bytes.fromhex(line) for line in text.split()]
-
-        return finish
 
     def counters(self, host: str, interface: str = "eth0") -> dict[str, int]:
         """Return the kernel's counters of an interface: ``rx_packets``, ``tx_packets``, ``rx_dropped``, ...
