@@ -51,8 +51,9 @@ def scheme(name: str) -> str:
 class Beside:
     """Predictions beside means over replications, each with an interval that holds for all at once (Bonferroni)."""
 
-    def __init__(self, level: float = 0.99) -> None:
-        self.level = level
+    LEVEL = 0.99
+
+    def __init__(self) -> None:
         self.pairs: list[tuple[str, float, np.ndarray]] = []
 
     def add(self, name: str, predicted: float, measured: np.ndarray) -> None:
@@ -61,7 +62,7 @@ class Beside:
 
     def bounds(self) -> list[tuple[str, float, float, float]]:
         """Name, prediction, mean, half width of each."""
-        rest = (1 - self.level) / len(self.pairs)
+        rest = (1 - self.LEVEL) / len(self.pairs)
         found = []
         for name, predicted, measured in self.pairs:
             n = len(measured)
@@ -86,9 +87,9 @@ def simulated(net: sj.Network, schemes: list[str], replicates: int) -> dict[str,
 METRICS = ("system_packets_mean", "system_packets_sd", "loss_ratio", "burst_ratio", "drops_packets")
 
 
-def mm1(*sets: str, seconds: int = 400) -> sj.Network:
+def mm1(*sets: str) -> sj.Network:
     """The M/M/1 scenario with changes."""
-    return sj.load("mm1", sets=[f"duration={seconds + 10} s", "warm_up=10 s", *sets])
+    return sj.load("mm1", sets=["duration=410 s", "warm_up=10 s", *sets])
 
 
 def queues() -> dict[str, Any]:
@@ -264,11 +265,11 @@ def designs() -> dict[str, Any]:
     }
 
 
-def fluid_of(text: str, flows: int, rate_mbit_s: float, rtt_ms: float, closure: float = SAWTOOTH) -> Fluid:
+def fluid_of(text: str, flows: int, rate_mbit_s: float, rtt_ms: float) -> Fluid:
     """One class of Reno over one link."""
     own, limit = controller(text)
     link = Link(capacity_packets_s=rate_mbit_s * 1e6 / 12_000, controller=own, buffer_packets=limit)
-    return Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_ms / 1e3, closure=closure)])
+    return Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_ms / 1e3, closure=SAWTOOTH)])
 
 
 def dumbbell(flows: int, rate_mbit_s: float, rtt_ms: float, seconds: int) -> sj.Network:

@@ -200,12 +200,12 @@ def rounded(value: float, half_width: float | None) -> str:
     return f"{value:.{places}f} ± {half_width:.{places}f}"
 
 
-def _significant(value: float, digits: int = 4) -> str:
+def _significant(value: float) -> str:
     if value == 0:
         return "0"
     if float(value).is_integer() and abs(value) < 1e9:
         return str(int(value))
-    return f"{value:.{max(digits - 1 - _magnitude(value), 0)}f}"
+    return f"{value:.{max(3 - _magnitude(value), 0)}f}"
 
 
 def _magnitude(value: float) -> int:

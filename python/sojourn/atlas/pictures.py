@@ -19,11 +19,11 @@ _WIDE: Final = 12.0
 """Values that span more than this ratio get a logarithmic axis."""
 
 
-def ranks(whole: Atlas, width: float = 11.5) -> Picture:
+def ranks(whole: Atlas) -> Picture:
     """Draw a row a scheme and a column a need: the number, and the rank as a colour."""
     labels = whole.ordered()
     needs = whole.needs
-    with new_figure(width, 1.5 + _ROW * len(labels)) as figure:
+    with new_figure(11.5, 1.5 + _ROW * len(labels)) as figure:
         axes = figure.add_subplot()
         axes.grid(visible=False)
         for spine in axes.spines.values():
@@ -51,14 +51,14 @@ def ranks(whole: Atlas, width: float = 11.5) -> Picture:
     return figure
 
 
-def two(whole: Atlas, left: str, right: str, width: float = 8.5) -> Picture:
+def two(whole: Atlas, left: str, right: str) -> Picture:
     """Draw two needs beside each other, a row a scheme, with intervals: no marker covers another."""
     by_name = {need.name: need for need in whole.needs}
     labels = sorted(
         (one.label for one in whole.schemes if math.isfinite(whole.cells[left][one.label].estimate.mean)),
         key=lambda label: whole.cells[left][label].estimate.mean,
     )
-    with new_figure(width, 1.0 + _ROW * len(labels)) as figure:
+    with new_figure(8.5, 1.0 + _ROW * len(labels)) as figure:
         for k, name in enumerate((left, right)):
             axes = figure.add_subplot(1, 2, k + 1)
             need = by_name[name]

@@ -132,25 +132,23 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
     return figure
 
 
-def one_sigma(x: Floats, y: Floats, corners: int = 90) -> Floats | None:
+def one_sigma(x: Floats, y: Floats) -> Floats | None:
     """Return the ellipse of one standard deviation of the maximum-likelihood Gaussian; None of one or two pairs.
 
     Parameters
     ----------
     x, y
         Pairs.
-    corners
-        Of the polygon.
 
     Returns
     -------
     numpy.ndarray or None
-        Shape (corners, 2).
+        The corners of a polygon, of shape (90, 2).
     """
     if len(x) < 3:
         return None
     sizes, directions = np.linalg.eigh(np.cov(x, y, ddof=0))
-    angle = np.linspace(0.0, 2 * math.pi, corners)
+    angle = np.linspace(0.0, 2 * math.pi, 90)
     circle = np.stack([np.cos(angle), np.sin(angle)])
     root = directions @ np.diag(np.sqrt(np.clip(sizes, 0.0, None)))
     outline: Floats = np.array([x.mean(), y.mean()]) + (root @ circle).T

@@ -23,6 +23,7 @@ from sojourn.device.hosts import Hosts, LabError
 __all__ = ["Lab", "LabError", "find_sojournd", "find_sojournd_dpdk"]
 
 _FLOOD = Path(__file__).with_name("flood.py")
+_FORWARDS_WITHIN_S = 10.0
 
 
 def find_sojournd() -> Path:
@@ -247,15 +248,15 @@ class Lab(Hosts):
             self.wait_until_forwarding(process)
         return process
 
-    def wait_until_forwarding(self, process: subprocess.Popen[str], *, limit_s: float = 10.0) -> None:
+    def wait_until_forwarding(self, process: subprocess.Popen[str]) -> None:
         """Wait until the device answers and a client reaches the server.
 
         Raises
         ------
         LabError
-            If the process ends before, or this takes longer than `limit_s`.
+            If the process ends before, or this takes longer than 10 s.
         """
-        until = time.monotonic() + limit_s
+        until = time.monotonic() + _FORWARDS_WITHIN_S
         while time.monotonic() < until:
             if process.poll() is not None:
                 raise LabError(f"the device ended with status {process.returncode}:\n{self.device_log()}")
@@ -267,7 +268,7 @@ class Lab(Hosts):
                 time.sleep(0.05)
                 continue
             return
-        raise LabError(f"the device has not begun to forward within {limit_s} s:\n{self.device_log()}")
+        raise LabError(f"the device has not begun to forward within {_FORWARDS_WITHIN_S} s:\n{self.device_log()}")
 
     def device_log(self) -> str:
         """Return the device's log so far."""
@@ -283,9 +284,8 @@ class Lab(Hosts):
         interval_s: float = 0.2,
         data_bytes: int = 56,
         ipv6: bool = False,
-        client: str | None = None,
     ) -> list[float]:
-        """Measure round-trip times from a client to the server.
+        """Measure round-trip times from the first client to the server.
 
         Parameters
         ----------
@@ -295,20 +295,17 @@ class Lab(Hosts):
             Data in each request, without the 28 B of headers of ICMP and IPv4 (48 B with IPv6).
         ipv6
             Whether to use IPv6.
-        client
-            The client that sends; by default the first.
 
         Returns
         -------
         list of float
             Round-trip times in milliseconds, only of requests that were answered.
         """
-        client = client or self.clients[0]
         address = self.address6("server") if ipv6 else self.address("server")
         command = ["ping", "-n", "-c", str(count), "-i", str(interval_s), "-W", "1", "-s", str(data_bytes), address]
         limit_s = count * (interval_s + 1) + 30
         done = subprocess.run(
-            [*self._inside(client), *command], capture_output=True, text=True, check=False, timeout=limit_s
+            [*self._inside(self.clients[0]), *command], capture_output=True, text=True, check=False, timeout=limit_s
         )
         if done.returncode > 1:
             raise LabError(f"ping failed: {done.stderr.strip()}")
@@ -346,9 +343,7 @@ class Lab(Hosts):
         seconds: float = 2.0,
         congestion: str | None = None,
         flows: int = 1,
-        reverse: bool = False,
         ipv6: bool = False,
-        udp_bit_s: int | None = None,
         client: str | None = None,
         extra: Sequence[str] = (),
     ) -> dict[str, Any]:
@@ -362,12 +357,8 @@ class Lab(Hosts):
             The kernel's congestion control; None for the kernel's default.
         flows
             Number of parallel connections.
-        reverse
-            Whether the server sends and the client receives.
         ipv6
             Whether to use IPv6.
-        udp_bit_s
-            Send UDP at this rate instead of TCP.
         client
             The client that connects; by default the first.
         extra
@@ -388,8 +379,6 @@ class Lab(Hosts):
         command = ["iperf3", "--json", "-c", address, "-p", str(port), "-t", f"{seconds:g}", "-P", str(flows)]
         command += ["--connect-timeout", "3000"]
         command += ["-C", congestion] if congestion else []
-        command += ["-R"] if reverse else []
-        command += ["-u", "-b", str(udp_bit_s)] if udp_bit_s else []
         try:
             text = self.run(client or self.clients[0], *command, *extra, timeout_s=seconds + 30)
         finally:
@@ -423,9 +412,8 @@ class Lab(Hosts):
         *,
         count: int,
         rate: float = 0.0,
-        client: str | None = None,
     ) -> tuple[int, float]:
-        """Send Ethernet frames from a client: all of a list, then again from its beginning.
+        """Send Ethernet frames from the first client: all of a list, then again from its beginning.
 
         Parameters
         ----------
@@ -435,8 +423,6 @@ class Lab(Hosts):
             Number of frames to send in total.
         rate
             Frames per second; 0 sends as fast as possible.
-        client
-            The client that sends; by default the first.
 
         Returns
         -------
@@ -445,7 +431,7 @@ class Lab(Hosts):
         """
         text = "\n".join(frame.hex() for frame in frames)
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
-        sent, seconds = self.run(client or self.clients[0], *command, stdin=text).split()
+        sent, seconds = self.run(self.clients[0], *command, stdin=text).split()
         return int(sent), float(seconds)
 
     def counters(self, host: str, interface: str = "eth0") -> dict[str, int]:
