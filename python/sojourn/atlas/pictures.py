@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
-from sojourn.canvas import Picture, logarithmic, new_figure, points
+from sojourn.canvas import Picture, is_wide, logarithmic, new_figure, points
 from sojourn.palette import INK, MUTED, PAPER, RULE
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = LinearSegmentedColormap.from_list("ranks", ["#7fc6a4", "#f4f1e6", "#e0a58c"])
 _ROW: Final = 0.235
-_WIDE: Final = 12.0
-"""Values that span more than this ratio get a logarithmic axis."""
 
 
 def ranks(whole: Atlas) -> Picture:
@@ -67,9 +65,7 @@ def two(whole: Atlas, left: str, right: str) -> Picture:
                 if found.low is not None and found.high is not None:
                     axes.plot([found.low, found.high], [y, y], color=MUTED, linewidth=1.5)
                 axes.plot(found.mean, y, "o", color=INK, markersize=4)
-            if min(found.mean for found in means) > 0 and max(f.mean for f in means) > 12 * min(
-                f.mean for f in means
-            ):
+            if is_wide([found.mean for found in means]):
                 logarithmic(axes, "x")
             axes.set_ylim(len(labels) - 0.5, -0.5)
             axes.set_yticks(range(len(labels)), labels if k == 0 else [""] * len(labels), fontsize=points(8))

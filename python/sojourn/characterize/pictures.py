@@ -8,14 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn.canvas import WIDTH, Picture, logarithmic, new_figure, points
+from sojourn.canvas import WIDTH, Picture, is_wide, logarithmic, new_figure, points
 from sojourn.characterize.numbers import Found
 from sojourn.palette import INK, MUTED, PAPER, RULE, Look, looks
 from sojourn.stats import Floats
 
 _COLUMNS: Final = 3
-_WIDE: Final = 12.0
-"""Values that span more than this ratio get a logarithmic axis."""
 
 
 def looks_of(found: Found) -> dict[str, Look]:
@@ -121,7 +119,7 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
                 spread.append(spot[0])
                 where.scatter(*spot, s=38 * own.weight, marker=own.marker, color=own.color, edgecolors=PAPER,
                               linewidths=0.8, zorder=3, label=own.short)  # fmt: skip
-            if spread and min(spread) > 0 and max(spread) > _WIDE * min(spread):
+            if is_wide(spread):
                 logarithmic(where, "x")
             where.margins(0.12)
             where.set_xlabel("Queueing delay (ms)")
@@ -179,7 +177,7 @@ def distributions(found: Found, level: Any = None) -> Picture | None:
                 where.step(value, share, where="post", color=own.color, linestyle=own.dashes, label=own.short)
             most = [_quantile(value, share, 0.9) for _, (value, share) in curves]
             right = max(_quantile(value, share, 0.999) for _, (value, share) in curves)
-            if min(most) > 0 and max(most) > _WIDE * min(most):
+            if is_wide(most):
                 where.set_xlim(max(right / 1e4, 1e-3), right * 1.1)
                 logarithmic(where, "x")
             else:
