@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -122,13 +121,6 @@ def test_a_plan_that_meets_a_fault_ends_with_one_error_and_continues(
         assert command(root) == 0, met.seen[at]
         assert content(root / "store") == whole, met.seen[at]
         shutil.rmtree(root)
-
-
-@pytest.fixture(scope="module")
-def context() -> Any:
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["plans"])
-    return found
 
 
 def test_a_kill_at_any_call_leaves_the_store_as_it_was_or_as_it_will_be(
