@@ -19,7 +19,7 @@ import numpy as np
 from sojourn import stats, topology
 from sojourn.palette import INK, MUTED, PAPER
 from sojourn.placement import ALL, Found, Plan, picture, search
-from sojourn.placement.search import BEST, EVERY, GREEDY, NONE
+from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, is_better
 from sojourn.plot import WIDTH, Picture, new_figure
 from sojourn.processors import cores
 
@@ -198,7 +198,7 @@ def findings(found: list[Found]) -> str:
     chance = median(found, "random")
     above = [picture.words(name) for name in names if median(found, name) > chance]
     below = [picture.words(name) for name in names if median(found, name) <= chance]
-    beaten = sum(any(_better(each, name) for name in (*ALL, GREEDY)) for each in found)
+    beaten = sum(any(is_better(each, name) for name in (*ALL, GREEDY)) for each in found)
     ended = sum(each.exhausted for each in found)
     every = np.median([each.share(EVERY).mean for each in found])
     greedy = sum(each.routers(GREEDY) == each.routers(BEST) for each in found)
@@ -221,13 +221,6 @@ def findings(found: list[Found]) -> str:
         "that the search found best.",
     ]
     return "\n".join(f"* {line}" for line in lines) + "\n"
-
-
-def _better(each: Found, name: str) -> bool:
-    if name not in {choice.name for choice in each.choices}:
-        return False
-    behind = each.behind(name)
-    return behind.excludes_zero and behind.mean < 0
 
 
 def console(command: str, folder: Path) -> str:

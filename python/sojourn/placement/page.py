@@ -11,7 +11,7 @@ from sojourn import core, metrics, report, stats
 from sojourn.placement import picture
 from sojourn.placement.centrality import ALL
 from sojourn.placement.evaluate import GOODPUT, Placement
-from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, Found, unfinished
+from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, Found, is_better, unfinished
 from sojourn.report import svg
 from sojourn.stats import Estimate
 from sojourn.wording import listed
@@ -147,7 +147,7 @@ def headlines(found: Found) -> list[str]:
         )
     if not near:
         sentences.append("Every centrality's choice is worse.")
-    better = [name for name in (*found.rankings, GREEDY) if _is_better(found, name)]
+    better = [name for name in (*found.rankings, GREEDY) if is_better(found, name)]
     if better:
         sentences.append(
             f"On the fresh replications {listed([picture.words(name) for name in better])} did better than what the "
@@ -168,13 +168,6 @@ def headlines(found: Found) -> list[str]:
 
 def _is_worse(behind: Estimate) -> bool:
     return behind.excludes_zero and behind.mean > 0
-
-
-def _is_better(found: Found, name: str) -> bool:
-    if name not in {choice.name for choice in found.choices}:
-        return False
-    behind = found.behind(name)
-    return behind.excludes_zero and behind.mean < 0
 
 
 def _base(found: Found) -> str:
