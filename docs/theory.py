@@ -7,40 +7,25 @@ only when the library does. ``docs/theory.py queues`` makes one page.
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import Pages, save, table, write_named
 from scipy import stats as distributions
 
 import sojourn as sj
 from sojourn import theory
-from sojourn.palette import INK, MUTED, PAPER
-from sojourn.plot import WIDTH, Picture, new_figure
+from sojourn.palette import INK, MUTED
+from sojourn.plot import WIDTH, new_figure
 from sojourn.theory import plots, stability
 from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link, Run
 from sojourn.theory.translate import controller
 
-DOCS = Path(__file__).parent
-IMAGES = DOCS / "images"
 NOTE = "<!-- Made by docs/theory.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 
 NINE = tuple(f"d{k}" for k in range(9))
 SERVED = 1250
 """Packets/s that leave the M/M/1 scenario at most: 10 Mbit/s, 1000 B on average."""
-
-
-def save(figure: Picture, name: str) -> None:
-    """Write a picture."""
-    figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
 def scheme(name: str) -> str:
@@ -485,7 +470,7 @@ def rules() -> dict[str, Any]:
     return {"kleinrock": table(["service's squared variation", "load", "packets", "response"], rows)}
 
 
-PAGES: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+PAGES: Pages = {
     "queues": ("concepts/theory-queues.md", queues),
     "design": ("concepts/theory-design.md", designs),
     "fluid": ("concepts/theory-fluid.md", fluids),
@@ -494,13 +479,5 @@ PAGES: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 }
 
 
-def main() -> None:
-    """Writes the pages that are named, or all."""
-    for name in sys.argv[1:] or PAGES:
-        path, make = PAGES[name]
-        template = (DOCS / "templates" / f"{Path(path).name}.in").read_text(encoding="utf-8")
-        (DOCS / path).write_text(NOTE + template.format_map(make()), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_named(PAGES, NOTE)

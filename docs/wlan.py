@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import numpy as np
-from practice import BLUE, DOCS, RED, save
+from pages import BLUE, DOCS, RED, save
 from scipy.optimize import brentq
 
 from sojourn import core, stats
