@@ -32,9 +32,10 @@ import tomllib
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from built import ROOT, build, show
+
 Rows: TypeAlias = list[dict[str, Any]]
 
-ROOT = Path(__file__).resolve().parent.parent
 LOADS = (0.7, 1.2)
 
 # Instructions a packet above pfifo: single queues, those that look at flows, fair queueing, one of its own kind,
@@ -60,13 +61,6 @@ def limit(name: str) -> int:
 def output(*command: str) -> str:
     """What `command` prints."""
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-
-
-def build() -> Path:
-    """The bench program, compiled as it is released."""
-    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "sojourn-bench-cost"], cwd=ROOT, check=True)
-    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--no-deps"))
-    return Path(metadata["target_directory"]) / "release" / "cost"
 
 
 def build_dpdk(folder: Path) -> Path | None:
@@ -146,14 +140,6 @@ def said(cost: dict[str, str]) -> str:
     return f"{cost['median']} ({cost['low']} to {cost['high']})"
 
 
-def show(header: list[str], rows: list[list[str]]) -> None:
-    """Prints a table."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    for row in [header, ["-" * width for width in widths], *rows]:
-        cells = zip(row, widths, strict=True)
-        print("  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)))
-
-
 def columns(rows: Rows, scheme: str) -> list[str]:
     """Time, time above the baseline with its range, and share dropped or marked at each load."""
     by_load = {row["load"]: row for row in rows if row["scheme"] == scheme}
@@ -185,7 +171,7 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(unknown)}")
     schemes = {name: about[name]["example"] for name in arguments.names or about}
     schemes = {"pfifo": about["pfifo"]["example"], **schemes}
-    program = build()
+    program = build("cost")
     rows, dpdk = measure(program, list(schemes.values()), arguments.rounds, arguments.repetitions)
     cost = {name: worst(rows, scheme) for name, scheme in schemes.items()}
 

@@ -30,7 +30,7 @@ import tomllib
 from pathlib import Path
 
 import cost
-import speed
+from built import ROOT, build, show
 from instructions import slope
 
 RECORD = Path(__file__).with_name("instructions.json")
@@ -50,7 +50,7 @@ def tools() -> dict[str, str]:
 
 def simulated() -> dict[str, float]:
     """Instructions of a simulated packet by congestion control."""
-    program = speed.build()
+    program = build("speed")
     return {
         name: slope(program, ["--congestion-control", name], cache=False)[0]["instructions"]
         for name in CONGESTION_CONTROLS
@@ -59,9 +59,9 @@ def simulated() -> dict[str, float]:
 
 def algorithms() -> dict[str, dict[str, float]]:
     """Instructions of an enqueue and a dequeue by algorithm and load."""
-    about = tomllib.loads((cost.ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
+    about = tomllib.loads((ROOT / "docs" / "algorithms.toml").read_text(encoding="utf-8"))
     examples = {name: entry["example"] for name, entry in about.items()} | VARIANTS
-    program = cost.build()
+    program = build("cost")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
@@ -137,15 +137,13 @@ def main() -> int:
         if options.brief and growth <= GROWTH and key not in CONGESTION_CONTROLS:
             continue
         rows.append([key, f"{now[key]:.1f}", f"{growth:+.1%}" if key in old else "new"])
-    cost.show(["", "instructions a packet", "beside the record"], rows)
+    show(["", "instructions a packet", "beside the record"], rows)
     was, above = above_pfifo(record["algorithms"]), above_pfifo(flat(new["algorithms"]))
     newly = [name for name in over(above) if name not in over(was)]
     rows = [[name, f"{count:.0f}", str(cost.limit(name))] for name, count in above.items()]
     if not options.brief:
         print("\nabove pfifo, the higher of the loads")
-        cost.show(
-            ["", "instructions a packet", "limit", ""], [[*row, "over" * (row[0] in over(above))] for row in rows]
-        )
+        show(["", "instructions a packet", "limit", ""], [[*row, "over" * (row[0] in over(above))] for row in rows])
     if not same:
         print(f"the record is of {record['tools']}, this is {tools()}: not judged")
     elif dearer:

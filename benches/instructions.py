@@ -21,7 +21,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from speed import build, show
+from built import build, show
 
 CACHE = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64", "--cache-sim=yes", "--branch-sim=yes")
 SECONDS = (6, 12)
@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("--program", type=Path, help="the bench program, built already")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     options = parser.parse_args()
-    program = options.program or build()
+    program = options.program or build("speed")
     result = {}
     for algorithm in options.congestion_control:
         arguments = ["--flows", str(options.flows), "--rate-mbit-s", str(options.rate_mbit_s)]

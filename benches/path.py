@@ -8,8 +8,8 @@ Builds `benches/path` in release mode and runs it. Needs nothing beyond Python a
 With --check the exit status is 1 when a scheme with a goal is below it: 10 million packets a second with
 `dropping_function`, 5 million with `fq_codel`, at either load.
 """
-# It runs cargo and its own program by name, with arguments of its own.
-# ruff: noqa: S603, S607
+# It runs its own program, with arguments of its own.
+# ruff: noqa: S603
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from built import build
+
 SCHEMES = (
     "pfifo",
     "dropping_function",
@@ -33,14 +34,6 @@ SCHEMES = (
 GOALS = {"dropping_function": 10e6, "fq_codel": 5e6}
 
 
-def build() -> Path:
-    """The bench program, compiled as the device is released."""
-    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "sojourn-bench-path"], cwd=ROOT, check=True)
-    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
-    metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-    return Path(metadata["target_directory"]) / "release" / "path"
-
-
 def main() -> int:
     """Prints a line for each scheme and load."""
     parser = argparse.ArgumentParser(description="Packets a second through the device on one core.")
@@ -51,7 +44,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit with 1 below a goal")
     options = parser.parse_args()
     command = [
-        options.program or build(),
+        options.program or build("path"),
         "--rounds",
         str(options.rounds),
         "--bytes",

@@ -42,7 +42,7 @@ for cell in cells:
     tasks = (json.loads(cell.run(k).task) for k in range(cells.plan.replications))
     by_scenario.setdefault(cell.scenario, []).extend(tasks)
 count = sum(len(core.run_many(json.loads(cells.scenarios[s]), tasks, jobs=2)) for s, tasks in by_scenario.items())
-assert count == 2000, count
+assert count == int(sys.argv[3]), count
 """
 
 CLUSTER = """
@@ -55,7 +55,7 @@ if __name__ == "__main__":
     dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"})
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         outcome = execute.run(plan.load(sys.argv[1]), sys.argv[2], scheduler=cluster.scheduler_address)
-    assert outcome.ran == 2000, outcome.ran
+    assert outcome.ran == int(sys.argv[3]), outcome.ran
 """
 
 THREADS = """
@@ -63,7 +63,7 @@ import sys
 from sojourn import plan
 from sojourn.plan import execute
 outcome = execute.run(plan.load(sys.argv[1]), sys.argv[2], jobs=2)
-assert outcome.ran == 2000, outcome.ran
+assert outcome.ran == int(sys.argv[3]), outcome.ran
 """
 
 
@@ -83,7 +83,7 @@ def main() -> int:
             for side, program in sides.items():
                 script = Path(folder) / f"{side}.py"
                 script.write_text(program)
-                used, gone = measure([sys.executable, str(script), str(plan), f"{folder}/{side}{turn}"])
+                used, gone = measure([sys.executable, str(script), str(plan), f"{folder}/{side}{turn}", str(RUNS)])
                 cpu[side] += used
                 wall[side] += gone
                 print(f"{side:8} {used:7.2f} s processor, {gone:7.2f} s on the clock", flush=True)

@@ -21,8 +21,8 @@ with `forwarded_packets`.
 
 With --floor the exit status is 1 when the median ratio to ns-2 lies below it.
 """
-# It runs cargo, ns and its own program by name, with arguments of its own.
-# ruff: noqa: S603, S607
+# It runs the peers and its own program, with arguments of its own.
+# ruff: noqa: S603
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from built import ROOT, build, show
+
 NS2_PROGRAM = ROOT / "crosscheck" / "ns2" / "dumbbell.tcl"
 NS3_PROGRAMS = ROOT / "crosscheck" / "ns3"
 #: Bytes of a full segment on ns-3's wire: 1448 B and the headers of TCP with timestamps, IP and PPP.
@@ -69,20 +70,6 @@ KINDS = {
     "bus": ("bus, 20 TCP flows, delivered", "delivered_packets", 1, 150),
     "cell": ("802.11g, 10 TCP flows, delivered", "delivered_packets", 2, 300),
 }
-
-
-def build() -> Path:
-    """The bench program, compiled as it is released."""
-    command = ["cargo", "build", "--release", "--quiet", "-p", "sojourn-bench-speed"]
-    subprocess.run(command, cwd=ROOT, check=True)
-    metadata = subprocess.run(
-        ["cargo", "metadata", "--format-version", "1", "--no-deps"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return Path(json.loads(metadata.stdout)["target_directory"]) / "release" / "speed"
 
 
 def measure(command: list[str]) -> dict[str, float]:
@@ -168,14 +155,6 @@ def ns_per_packet(run: dict[str, float]) -> float:
 def spread(values: list[float], digits: int = 0) -> str:
     """Median (smallest to largest)."""
     return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
-
-
-def show(header: list[str], rows: list[list[str]]) -> None:
-    """Prints a table."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    for row in [header, ["-" * width for width in widths], *rows]:
-        cells = zip(row, widths, strict=True)
-        print("  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)))
 
 
 Peer = Callable[[int], dict[str, float]]
@@ -271,7 +250,7 @@ def main() -> int:
         "--peer", action="append", default=[], metavar="NAME=COMMAND", help="another program; {seconds} is replaced"
     )
     arguments = parser.parse_args()
-    program = build()
+    program = build("speed")
     result: dict[str, object] = {}
     ratio = None
     if not arguments.no_peers:

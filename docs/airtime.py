@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from practice import BLUE, RED, save
+from pages import BLUE, DOCS, RED, save, shown
 from protection import TEXTS
 
 import sojourn as sj
@@ -21,7 +20,6 @@ from sojourn.palette import INK
 from sojourn.plot import WIDTH, new_figure
 from sojourn.stats import Floats
 
-DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "airtime.toml").read_text(encoding="utf-8"))
 BEST = "FQ-CoDel, air time"
 FAST, SLOW, ATTACKER = "fast", "slow", "attacker"
@@ -127,12 +125,6 @@ def study(profile: str, condition: str, single: dict[str, float]) -> dict[str, d
     return found
 
 
-def shown(values: Floats, digits: int = 2) -> str:
-    """A mean with the half width of its 95 % interval."""
-    of = stats.estimate(values)
-    return f"{of.mean:.{digits}f} ± {of.half_width or 0.0:.{digits}f}"
-
-
 def tests(found: dict[str, dict[str, dict[str, Floats]]]) -> list[list[str]]:
     """T of the best known scheme minus that of each other, in each attack."""
     rows, p = [], []
@@ -140,7 +132,7 @@ def tests(found: dict[str, dict[str, dict[str, Floats]]]) -> list[list[str]]:
         ours = found[condition][BEST]["T"]
         for label, values in found[condition].items():
             if label != BEST:
-                rows.append([condition, label, shown(ours - values["T"], 3)])
+                rows.append([condition, label, shown(stats.estimate(ours - values["T"]), 3)])
                 p.append(stats.paired_p(ours, values["T"]))
     return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
 
@@ -175,7 +167,7 @@ def main() -> None:
         for condition, by_label in found.items():
             print(f"\n{profile}, {condition}")
             for label, values in by_label.items():
-                print("| " + " | ".join([label, *(shown(value) for value in values.values())]) + " |")
+                print("| " + " | ".join([label, *(shown(stats.estimate(value)) for value in values.values())]) + " |")
         if profile == PROTOCOL["profiles"][0]:
             picture(found)
             for row in tests(found):

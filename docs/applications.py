@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import redirect_stdout
 from io import StringIO
 
-from practice import DOCS, save
+from pages import DOCS, save
 
 import sojourn as sj
 

@@ -6,7 +6,7 @@ only when the library does.
 
 from __future__ import annotations
 
-from practice import DOCS, save
+from pages import DOCS, save
 
 import sojourn as sj
 from sojourn.cli import text

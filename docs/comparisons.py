@@ -10,28 +10,18 @@ import json
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import pandas as pd
+from pages import DOCS, IMAGES, table
 
 import sojourn as sj
 from sojourn import _native, stats
 
-DOCS = Path(__file__).parent
-IMAGES = DOCS / "images"
 SEED = 1
 NOTE = "<!-- Made by docs/comparisons.py from runs of the library: change it there. -->\n"
 INTERVAL = (
     "Each number is the mean over the replications ± the half-width of its 95 % confidence interval (Student's t)."
 )
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    head = list(head)
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def shown(found: stats.Estimate, scale: float = 1.0, digits: int = 2) -> str:

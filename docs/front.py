@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from optimal import PROTOCOL as FIRST
-from optimal import table
+from pages import lines
 
 from sojourn import _native, core, stats
 from sojourn.device import experiment as laboratory
@@ -169,7 +169,7 @@ def on_device() -> Iterator[tuple[pd.DataFrame, pd.Series]]:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["device"]:
-        print(table(effects(on_device(), PROTOCOL["device"]["burn_in_s"])))
+        print(lines(effects(on_device(), PROTOCOL["device"]["burn_in_s"])))
     else:
-        print(table(at_equal_load()))
-        print(table(effects(switched(), PROTOCOL["switchback"]["burn_in_s"])))
+        print(lines(at_equal_load()))
+        print(lines(effects(switched(), PROTOCOL["switchback"]["burn_in_s"])))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import builders
+import pages
 
 from sojourn import _native, traces
 from sojourn.scaffold import kinds
@@ -42,11 +43,8 @@ def cell(text: object) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table."""
-    head = list(head)
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    """A Markdown table of any values."""
+    return pages.table(head, (map(cell, row) for row in rows))
 
 
 def metrics() -> str:

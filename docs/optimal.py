@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from practice import BLUE, RED, save
+from pages import BLUE, RED, lines, save
 
 from sojourn import stats
 from sojourn.papers.shipped.dropping_functions import document, simulate, store
@@ -128,14 +128,9 @@ def picture(values: dict[str, dict[str, np.ndarray]]) -> None:
     save(figure, "optimal.png")
 
 
-def table(rows: list[list[str]]) -> str:
-    """The rows of a Markdown table."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
 if __name__ == "__main__":
-    print(table(front()))
+    print(lines(front()))
     found = simulated()
     picture(found)
     for rows in compared(found):
-        print(table(rows))
+        print(lines(rows))

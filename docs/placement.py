@@ -7,24 +7,21 @@ folder and does only those that it lacks.
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pages import console, run, save, shown, table, write
 
 from sojourn import stats, topology
-from sojourn.palette import INK, MUTED, PAPER
+from sojourn.palette import INK, MUTED
 from sojourn.placement import ALL, Found, Plan, picture, search
-from sojourn.placement.search import BEST, EVERY, GREEDY, NONE
+from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, is_better
 from sojourn.plot import WIDTH, Picture, new_figure
 from sojourn.processors import cores
 
-DOCS = Path(__file__).parent
-IMAGES = DOCS / "images"
 NOTE = (
     "<!-- Made by docs/placement.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 )
@@ -86,7 +83,7 @@ def near(each: Found, name: str) -> bool:
     return not (behind.excludes_zero and behind.mean > 0)
 
 
-def table(found: list[Found]) -> str:
+def shares(found: list[Found]) -> str:
     """A row for each topology, a column for each way of choosing."""
     names = ways(found)
     heads = [
@@ -97,31 +94,28 @@ def table(found: list[Found]) -> str:
         "gain of the best found (ms)",
         *map(picture.words, names),
     ]
-    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    rows = []
     for key, each in zip(TOPOLOGIES, found, strict=True):
         net, gain = each.case.topology, stats.paired(each.values(NONE), each.values(BEST))
-        cells = [
+        row = [
             key,
             f"{len(net.nodes)}, {len(net.links)}",
             str(each.plan.budget),
-            shown(each.estimate(NONE)),
-            shown(gain),
+            shown(each.estimate(NONE), 1),
+            shown(gain, 1),
             *(share(each, name) for name in names),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
+        rows.append(row)
     middle = [
         f"{100 * median(found, name):.0f}" + (f" ({within})" if (within := spread(found, name)) else "")
         for name in names
     ]
     close = [f"{sum(near(each, name) for each in found)} of {len(found)}" for name in names]
-    lines.append("| **median share** | | | | | " + " | ".join(middle) + " |")
-    lines.append("| **not significantly worse than the best found** | | | | | " + " | ".join(close) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def shown(estimate: stats.Estimate) -> str:
-    """A mean with the half width of its interval."""
-    return f"{estimate.mean:.1f} ± {estimate.half_width or 0:.1f}"
+    last = [
+        "| **median share** | | | | | " + " | ".join(middle) + " |\n",
+        "| **not significantly worse than the best found** | | | | | " + " | ".join(close) + " |\n",
+    ]
+    return table(heads, rows) + "".join(last)
 
 
 def share(each: Found, name: str) -> str:
@@ -198,7 +192,7 @@ def findings(found: list[Found]) -> str:
     chance = median(found, "random")
     above = [picture.words(name) for name in names if median(found, name) > chance]
     below = [picture.words(name) for name in names if median(found, name) <= chance]
-    beaten = sum(any(_better(each, name) for name in (*ALL, GREEDY)) for each in found)
+    beaten = sum(any(is_better(each, name) for name in (*ALL, GREEDY)) for each in found)
     ended = sum(each.exhausted for each in found)
     every = np.median([each.share(EVERY).mean for each in found])
     greedy = sum(each.routers(GREEDY) == each.routers(BEST) for each in found)
@@ -223,30 +217,13 @@ def findings(found: list[Found]) -> str:
     return "\n".join(f"* {line}" for line in lines) + "\n"
 
 
-def _better(each: Found, name: str) -> bool:
-    if name not in {choice.name for choice in each.choices}:
-        return False
-    behind = each.behind(name)
-    return behind.excludes_zero and behind.mean < 0
-
-
-def console(command: str, folder: Path) -> str:
-    """A command with what it prints, as a block."""
-    words = [sys.executable, "-m", "sojourn", *shlex.split(command)[1:]]
-    done = subprocess.run(  # noqa: S603 - our own command
-        words, capture_output=True, text=True, check=True, cwd=folder, env={**os.environ, "COLUMNS": "120"}
-    )
-    return "```console\n$ " + command + "\n" + done.stdout + "```\n"
-
-
-def page(folder: Path) -> str:
-    """The guide."""
+def values(folder: Path) -> dict[str, Any]:
+    """What the guide shows, with its pictures."""
     found = [study(name, folder) for name in TOPOLOGIES]
     command = "sojourn place --topology topohub:sndlib/abilene --budget 2 --out abilene"
-    template = (DOCS / "templates" / "place.md.in").read_text(encoding="utf-8")
     meanings = "\n".join(f"| {picture.words(each.name)} | `{each.name}` | {each.meaning} |" for each in ALL.values())
     with tempfile.TemporaryDirectory() as scratch:
-        printed = console(command, Path(scratch))
+        printed = console(command, run(command, scratch).stdout)
         # The command's own runs are in its log: nothing is simulated again for the picture.
         net = topology.fill(topology.load("topohub:sndlib/abilene"), capacity_bit_s=20_000_000)
         case = topology.build(net, topology.demands(net)[0])
@@ -256,20 +233,18 @@ def page(folder: Path) -> str:
         (maps(found), "place-maps.png"),
         (picture.network(example), "place-abilene.png"),
     ):
-        figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
-    return NOTE + template.format_map(
-        {
-            "printed": printed,
-            "meanings": meanings,
-            "table": table(found),
-            "findings": findings(found),
-            "count": len(found),
-            "runs": RUNS,
-            "replications": REPLICATIONS,
-            "fresh": FRESH,
-            "flows": FLOWS_A_ROUTER,
-        }
-    )
+        save(figure, name)
+    return {
+        "printed": printed,
+        "meanings": meanings,
+        "table": shares(found),
+        "findings": findings(found),
+        "count": len(found),
+        "runs": RUNS,
+        "replications": REPLICATIONS,
+        "fresh": FRESH,
+        "flows": FLOWS_A_ROUTER,
+    }
 
 
 def main() -> None:
@@ -277,11 +252,11 @@ def main() -> None:
     if len(sys.argv) > 1:
         folder = Path(sys.argv[1])
         folder.mkdir(parents=True, exist_ok=True)
-        text = page(folder)
+        found = values(folder)
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            text = page(Path(scratch))
-    (DOCS / "guides" / "place.md").write_text(text, encoding="utf-8")
+            found = values(Path(scratch))
+    write("guides/place.md", NOTE, found)
 
 
 if __name__ == "__main__":

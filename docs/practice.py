@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
-import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pages
+from pages import BLUE, DOCS, IMAGES, RED, Pages, save
 
 import sojourn as sj
 from sojourn import stats, tune
-from sojourn.palette import INK, MUTED, PAPER
-from sojourn.plot import WIDTH, Picture, new_figure
+from sojourn.palette import INK, MUTED
+from sojourn.plot import WIDTH, new_figure
 from sojourn.tune import picture
 
-DOCS = Path(__file__).parent
-IMAGES = DOCS / "images"
 NOTE = (
     "<!-- Made by docs/practice.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 )
-BLUE, RED = "#0072b2", "#d55e00"
 LOAD = 0.9
 MEAN = LOAD**2 / (1 - LOAD)
 """Packets waiting in an M/M/1 queue (Kleinrock 1975, section 3.2): 8.1 at 90 % load."""
@@ -40,18 +34,10 @@ MEAN = LOAD**2 / (1 - LOAD)
 
 def console(command: str, folder: str, last: int | None = None) -> str:
     """A command with what it prints, as a block; `last` lines of it where that is too much."""
-    words = [sys.executable, "-m", "sojourn", *shlex.split(command)[1:]]
-    done = subprocess.run(  # noqa: S603 - our own command
-        words, capture_output=True, text=True, check=True, cwd=folder, env={**os.environ, "COLUMNS": "120"}
-    )
+    done = pages.run(command, folder)
     lines = [line for line in (done.stderr + done.stdout).splitlines() if "runs now" not in line]
     shown = lines if last is None else ["...", *lines[-last:]]
-    return "```console\n$ " + command + "\n" + "\n".join(shown) + "\n```\n"
-
-
-def save(figure: Picture, name: str) -> None:
-    """Write a picture."""
-    figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
+    return pages.console(command, "\n".join(shown) + "\n")
 
 
 def mm1(load: float, seconds: int, warm_up: int) -> sj.Network:
@@ -240,21 +226,12 @@ def tutorial() -> dict[str, Any]:
     return {"first": first, "own": own, "printed": printed.getvalue(), "base": f"{8 + 0.0912 + 0.0018:.2f}", **delays}
 
 
-PAGES: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+PAGES: Pages = {
     "tutorial": ("tutorial/first-comparison.md", tutorial),
     "practice": ("concepts/simulation-practice.md", practice),
     "tune": ("guides/tune.md", tuning),
 }
 
 
-def main() -> None:
-    """Writes the pages that are named, or all."""
-    for name in sys.argv[1:] or PAGES:
-        path, make = PAGES[name]
-        (DOCS / path).parent.mkdir(exist_ok=True)
-        template = (DOCS / "templates" / f"{Path(path).name}.in").read_text(encoding="utf-8")
-        (DOCS / path).write_text(NOTE + template.format_map(make()), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    pages.write_named(PAGES, NOTE)

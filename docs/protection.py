@@ -12,9 +12,10 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+import pages
 import pandas as pd
 from generate import cost_ns
-from practice import BLUE, DOCS, RED, save
+from pages import BLUE, RED, save, table
 
 import sojourn as sj
 from sojourn import stats
@@ -55,16 +56,9 @@ SCHEMES = {
 TEXTS = {label: text for label, (text, _) in SCHEMES.items()}
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
-
-
 def shown(values: Any, scale: float = 1.0, digits: int = 2) -> str:
     """A mean with the half width of its 95 % interval."""
-    found = stats.estimate(np.asarray(values, dtype=np.float64) * scale)
-    return f"{found.mean:.{digits}f} ± {found.half_width or 0.0:.{digits}f}"
+    return pages.shown(stats.estimate(np.asarray(values, dtype=np.float64) * scale), digits)
 
 
 def study(attack: str, *, wired: bool = False, profile: str = "802.11g") -> dict[str, Any]:
@@ -411,8 +405,7 @@ def main() -> None:
     cell = {attack: compare(study(attack), TEXTS) for attack in ATTACKS}
     wire = {attack: compare(study(attack, wired=True), TEXTS) for attack in ATTACKS}
     uplink, buffers = directions()
-    template = (DOCS / "templates" / "protection.md.in").read_text(encoding="utf-8")
-    page = NOTE + template.format(
+    values = dict(
         schemes="\n".join(f"* {label}: `{text}`" for label, text in TEXTS.items()),
         table=main_table(cell["5 Mbit/s"]),
         rates=rates_table(cell, wire),
@@ -426,7 +419,7 @@ def main() -> None:
         replications=REPLICATIONS,
         **picture(cell, wire),
     )
-    (DOCS / "concepts" / "protection.md").write_text(page, encoding="utf-8")
+    pages.write("concepts/protection.md", NOTE, values)
 
 
 if __name__ == "__main__":

@@ -7,40 +7,25 @@ only when the library does. ``docs/theory.py queues`` makes one page.
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import Pages, save, table, write_named
 from scipy import stats as distributions
 
 import sojourn as sj
 from sojourn import theory
-from sojourn.palette import INK, MUTED, PAPER
-from sojourn.plot import WIDTH, Picture, new_figure
+from sojourn.palette import INK, MUTED
+from sojourn.plot import WIDTH, new_figure
 from sojourn.theory import plots, stability
 from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link, Run
 from sojourn.theory.translate import controller
 
-DOCS = Path(__file__).parent
-IMAGES = DOCS / "images"
 NOTE = "<!-- Made by docs/theory.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 
 NINE = tuple(f"d{k}" for k in range(9))
 SERVED = 1250
 """Packets/s that leave the M/M/1 scenario at most: 10 Mbit/s, 1000 B on average."""
-
-
-def save(figure: Picture, name: str) -> None:
-    """Write a picture."""
-    figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
 def scheme(name: str) -> str:
@@ -51,8 +36,9 @@ def scheme(name: str) -> str:
 class Beside:
     """Predictions beside means over replications, each with an interval that holds for all at once (Bonferroni)."""
 
-    def __init__(self, level: float = 0.99) -> None:
-        self.level = level
+    LEVEL = 0.99
+
+    def __init__(self) -> None:
         self.pairs: list[tuple[str, float, np.ndarray]] = []
 
     def add(self, name: str, predicted: float, measured: np.ndarray) -> None:
@@ -61,7 +47,7 @@ class Beside:
 
     def bounds(self) -> list[tuple[str, float, float, float]]:
         """Name, prediction, mean, half width of each."""
-        rest = (1 - self.level) / len(self.pairs)
+        rest = (1 - self.LEVEL) / len(self.pairs)
         found = []
         for name, predicted, measured in self.pairs:
             n = len(measured)
@@ -86,9 +72,9 @@ def simulated(net: sj.Network, schemes: list[str], replicates: int) -> dict[str,
 METRICS = ("system_packets_mean", "system_packets_sd", "loss_ratio", "burst_ratio", "drops_packets")
 
 
-def mm1(*sets: str, seconds: int = 400) -> sj.Network:
+def mm1(*sets: str) -> sj.Network:
     """The M/M/1 scenario with changes."""
-    return sj.load("mm1", sets=[f"duration={seconds + 10} s", "warm_up=10 s", *sets])
+    return sj.load("mm1", sets=["duration=410 s", "warm_up=10 s", *sets])
 
 
 def queues() -> dict[str, Any]:
@@ -264,11 +250,11 @@ def designs() -> dict[str, Any]:
     }
 
 
-def fluid_of(text: str, flows: int, rate_mbit_s: float, rtt_ms: float, closure: float = SAWTOOTH) -> Fluid:
+def fluid_of(text: str, flows: int, rate_mbit_s: float, rtt_ms: float) -> Fluid:
     """One class of Reno over one link."""
     own, limit = controller(text)
     link = Link(capacity_packets_s=rate_mbit_s * 1e6 / 12_000, controller=own, buffer_packets=limit)
-    return Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_ms / 1e3, closure=closure)])
+    return Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_ms / 1e3, closure=SAWTOOTH)])
 
 
 def dumbbell(flows: int, rate_mbit_s: float, rtt_ms: float, seconds: int) -> sj.Network:
@@ -484,7 +470,7 @@ def rules() -> dict[str, Any]:
     return {"kleinrock": table(["service's squared variation", "load", "packets", "response"], rows)}
 
 
-PAGES: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+PAGES: Pages = {
     "queues": ("concepts/theory-queues.md", queues),
     "design": ("concepts/theory-design.md", designs),
     "fluid": ("concepts/theory-fluid.md", fluids),
@@ -493,13 +479,5 @@ PAGES: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 }
 
 
-def main() -> None:
-    """Writes the pages that are named, or all."""
-    for name in sys.argv[1:] or PAGES:
-        path, make = PAGES[name]
-        template = (DOCS / "templates" / f"{Path(path).name}.in").read_text(encoding="utf-8")
-        (DOCS / path).write_text(NOTE + template.format_map(make()), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_named(PAGES, NOTE)

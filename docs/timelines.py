@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 from typing import Final
 
-from pictures import DOCS, reduce
+from pages import IMAGES, table, write
+from pictures import reduce
 
 from sojourn.crosscheck import timeline
 
@@ -18,20 +19,19 @@ NOTE: Final = (
 POINTS: Final = ("p085", "p017", "p078", "p037", "p095", "p047")
 
 
-def table(found: list[timeline.Timeline]) -> str:
+def means(found: list[timeline.Timeline]) -> str:
     """Means of both sides as Markdown."""
-    head = list(timeline.COLUMNS.values())
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    for one in found:
-        for row in timeline.summary(one):
-            cells = [f"{value:.1f}" if isinstance(value, float) else str(value) for value in row.values()]
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    rows = [
+        [f"{value:.1f}" if isinstance(value, float) else str(value) for value in row.values()]
+        for one in found
+        for row in timeline.summary(one)
+    ]
+    return table(timeline.COLUMNS.values(), rows).rstrip("\n")
 
 
 def main() -> None:
     """Writes the page and its pictures."""
-    folder = DOCS / "images" / "timelines"
+    folder = IMAGES / "timelines"
     folder.mkdir(exist_ok=True)
     found = timeline.timelines(POINTS)
     for one in found:
@@ -39,9 +39,7 @@ def main() -> None:
         timeline.draw(one).savefig(drawn, format="png", dpi=120, facecolor="white", metadata={"Software": None})
         reduce(drawn, folder / f"{one.key}.png")
     names = {one.key: one.point.name.split(": ", 1)[1] for one in found}
-    template = (DOCS / "templates" / "timelines.md.in").read_text(encoding="utf-8")
-    page = NOTE + template.format(table=table(found), **names)
-    (DOCS / "concepts" / "timelines.md").write_text(page, encoding="utf-8")
+    write("concepts/timelines.md", NOTE, {"table": means(found), **names})
 
 
 if __name__ == "__main__":

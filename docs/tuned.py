@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from practice import BLUE, RED, save
+from pages import BLUE, RED, lines, save
 from scipy.stats import wilcoxon
 
 from sojourn import core, sensitivity, stats, tune
@@ -207,11 +207,6 @@ def sobol() -> list[list[str]]:
     ]
 
 
-def table(rows: list[list[str]]) -> str:
-    """The rows of a Markdown table."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
 def main() -> None:
     """Runs the study."""
     learnt, held = networks()
@@ -223,16 +218,16 @@ def main() -> None:
     defaults = {f"{one['name']}, defaults": core.parse_aqm(one["text"]) for one in PROTOCOL["scheme"][:4]}
     tuned = {one["name"]: texts[one["id"]] for one in PROTOCOL["scheme"]}
     print(
-        table(
+        lines(
             [
                 [name, *(shown(judge.scores(text, measure)) for measure in MEASURES)]
                 for name, text in {**tuned, **defaults}.items()
             ]
         )
     )
-    print(table(compared(judge, texts)), flush=True)
+    print(lines(compared(judge, texts)), flush=True)
     picture({name: [change(judge.scores(text, measure)) for measure in MEASURES] for name, text in tuned.items()})
-    print(table(sobol()))
+    print(lines(sobol()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from practice import BLUE, RED, save
+from pages import BLUE, RED, save
 from tuned import DELAY, GOODPUT, JOBS, MEASURES, OUT, PROTOCOL, Judge, networks, plan_of, shown
 
 from sojourn import core, stats, tune

@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import numpy as np
-from practice import BLUE, DOCS, RED, save
+from pages import BLUE, DOCS, RED, save
 from scipy.optimize import brentq
 
 from sojourn import core, stats
@@ -45,10 +45,10 @@ def theory(stations: int, *, has_rts: bool) -> tuple[float, float]:
     return alone * PAYLOAD / ((1 - busy) * SLOT + alone * success + (busy - alone) * collision), p
 
 
-def runs(document: dict[str, Any], replications: int = 5) -> list[core.Document]:
-    """Replications of a scenario with its queues as written."""
+def runs(document: dict[str, Any]) -> list[core.Document]:
+    """Five replications of a scenario with its queues as written."""
     scenario = core.load(json.dumps(document), source="docs/wlan.py", sets=())
-    tasks = [{"scheme": None, "seed": 1, "replication": k, "series": None} for k in range(replications)]
+    tasks = [{"scheme": None, "seed": 1, "replication": k, "series": None} for k in range(5)]
     return core.run_many(scenario, tasks, jobs=os.cpu_count() or 1)
 
 

@@ -12,8 +12,6 @@ nothing.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import random
 import re
 import statistics
@@ -23,14 +21,16 @@ from typing import Any
 
 import numpy as np
 from measured import lateness, reports
-from rows import write_table
-from run import KERNEL, LEAST_IDLE_SHARE, added, boot, image
+from rows import Key, Row, keep, record, write_table
+from run import KERNEL, LEAST_IDLE_SHARE, boot, image
 
 from sojourn.advise import answer
 from sojourn.advise.household import SITES
 from sojourn.crosscheck.advised import HOUSEHOLDS, LINES, RECOMMENDED, TODAY, Household
 
 RUNS = 3
+NAMES = ("household", "setting", "line", "run")
+"""The columns that tell runs apart."""
 PING_S, PING_BYTES = 0.05, 64
 # How many times as fast the machine is, up to a rate of the line in Mbit/s. At 1 ns an instruction it computes some
 # 20,000 packets/s.
@@ -127,37 +127,33 @@ def main() -> int:
     if given.table:
         table(given.results, given.table)
         return 0
-    done = set()
-    if given.results.exists():
-        rows = map(json.loads, given.results.read_text().splitlines())
-        done = {(row["household"], row["setting"], row["line"], row["run"]) for row in rows}
-    about = {"kernel": image(given.folder, KERNEL)}
-    for run in range(1, given.runs + 1):
-        for household in HOUSEHOLDS:
-            for setting in household.settings():
-                key = household.name, setting, given.line, run
-                if key in done or given.only not in {None, household.name} or given.setting not in {None, setting}:
-                    continue
-                files = boot(
-                    given.folder,
-                    settings(household, setting, run, given.line),
-                    "line.sh",
-                    shift=0,
-                    memory_mib=1024,
-                    faster=next(times for most, times in FASTER.items() if household.line.down_mbit_s <= most),
-                )
-                if given.keep:
-                    folder = given.keep / "-".join(map(str, key))
-                    folder.mkdir(parents=True, exist_ok=True)
-                    for name, content in files.items():
-                        (folder / name).write_bytes(content)
-                found = row(household, files)
-                if found["idle_share"] < LEAST_IDLE_SHARE:
-                    raise SystemExit(f"{' '.join(map(str, key))}: the machine had no time left ({found}): see FASTER")
-                about["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
-                named = dict(zip(("household", "setting", "line", "run"), key, strict=True))
-                added(given.results, named | found | about)
-                print(*key, flush=True)
+    households = {one.name: one for one in HOUSEHOLDS}
+
+    def run(key: Key) -> tuple[list[Row], str]:
+        name, setting, line, number = key
+        household = households[name]
+        files = boot(
+            given.folder,
+            settings(household, setting, number, line),
+            "line.sh",
+            shift=0,
+            memory_mib=1024,
+            faster=next(times for most, times in FASTER.items() if household.line.down_mbit_s <= most),
+        )
+        keep(given.keep, key, files)
+        said, found = " ".join(map(str, key)), row(household, files)
+        if found["idle_share"] < LEAST_IDLE_SHARE:
+            raise SystemExit(f"{said}: the machine had no time left ({found}): see FASTER")
+        return [dict(zip(NAMES, key, strict=True)) | found], said
+
+    keys = (
+        (name, setting, given.line, number)
+        for number in range(1, given.runs + 1)
+        for name, household in households.items()
+        for setting in household.settings()
+        if given.only in {None, name} and given.setting in {None, setting}
+    )
+    record(given.results, NAMES, keys, lambda: image(given.folder, KERNEL), run)
     return 0
 
 

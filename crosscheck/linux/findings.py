@@ -10,8 +10,6 @@ CSV and records nothing.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import random
 import re
 import statistics
@@ -20,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from measured import lateness, reports
-from rows import write_table
-from run import KERNEL, added, boot, image
+from rows import Key, Row, keep, record, write_table
+from run import KERNEL, boot, image
 
 from sojourn.crosscheck.findings import (
     FINDINGS,
@@ -32,6 +30,8 @@ from sojourn.crosscheck.findings import (
 )
 
 RUNS = 2
+NAMES = ("finding", "scheme", "run")
+"""The columns that tell runs apart."""
 RATE_MBIT_S, RTT_MS = 20, 100
 # iperf3 opens a group's streams together; so many groups start at different times, as our flows do.
 GROUPS = 4
@@ -111,28 +111,23 @@ def main() -> int:
     if given.table:
         table(given.results, given.table)
         return 0
-    done = set()
-    if given.results.exists():
-        rows = map(json.loads, given.results.read_text().splitlines())
-        done = {(row["finding"], row["scheme"], row["run"]) for row in rows}
-    about = {"kernel": image(given.folder, KERNEL)}
-    for run in range(1, given.runs + 1):
-        for finding in FINDINGS:
-            for scheme in finding.schemes:
-                key = finding.name, scheme, run
-                if key in done or given.only not in {None, finding.name}:
-                    continue
-                files = boot(given.folder, settings(finding, scheme, run), memory_mib=1024)
-                if given.keep:
-                    folder = given.keep / "-".join(map(str, key))
-                    folder.mkdir(parents=True, exist_ok=True)
-                    for name, content in files.items():
-                        (folder / name).write_bytes(content)
-                about["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
-                named = dict(zip(("finding", "scheme", "run"), key, strict=True))
-                found = {"value": round(value(finding, files), 4), "qdisc": SCHEMES[scheme][0]}
-                added(given.results, named | found | about)
-                print(*key, found["value"], flush=True)
+    findings = {one.name: one for one in FINDINGS}
+
+    def run(key: Key) -> tuple[list[Row], str]:
+        name, scheme, number = key
+        files = boot(given.folder, settings(findings[name], scheme, number), memory_mib=1024)
+        keep(given.keep, key, files)
+        found = {"value": round(value(findings[name], files), 4), "qdisc": SCHEMES[scheme][0]}
+        return [dict(zip(NAMES, key, strict=True)) | found], " ".join(map(str, (*key, found["value"])))
+
+    keys = (
+        (name, scheme, number)
+        for number in range(1, given.runs + 1)
+        for name, finding in findings.items()
+        for scheme in finding.schemes
+        if given.only in {None, name}
+    )
+    record(given.results, NAMES, keys, lambda: image(given.folder, KERNEL), run)
     return 0
 
 

@@ -12,8 +12,6 @@ nothing.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import math
 import random
 import re
@@ -23,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rows import write_table
-from run import KERNEL, added, boot, image
+from rows import Key, Row, record, write_table
+from run import KERNEL, boot, image
 
 FLOWS, RTT_MS = 10, 50
 RATES = (10, 100)
@@ -120,24 +118,21 @@ def main() -> int:
     if given.table:
         table(given.results, given.table)
         return 0
-    done = set()
-    if given.results.exists():
-        done = {(row["scheme"], row["run"]) for row in map(json.loads, given.results.read_text().splitlines())}
-    about = {"kernel": image(given.folder, KERNEL)}
-    for run in range(1, given.runs + 1):
-        for scheme, qdisc in SCHEMES.items():
-            if (scheme, run) in done or given.only not in {None, scheme}:
-                continue
-            before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-            files = boot(given.folder, settings(scheme, run), shift=0, memory_mib=1024)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            about["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
-            for row in phases(scheme, files):
-                added(given.results, {"scheme": scheme, "qdisc": qdisc, "run": run} | row | about)
-            cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            print(
-                f"{scheme}, run {run}: {cpu_s:.0f} s of processor time, {time.monotonic() - began:.0f} s", flush=True
-            )
+
+    def run(key: Key) -> tuple[list[Row], str]:
+        scheme, number = key
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        files = boot(given.folder, settings(scheme, number), shift=0, memory_mib=1024)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        said = f"{scheme}, run {number}: {cpu_s:.0f} s of processor time, {time.monotonic() - began:.0f} s"
+        own = {"scheme": scheme, "qdisc": SCHEMES[scheme], "run": number}
+        return [own | row for row in phases(scheme, files)], said
+
+    keys = (
+        (scheme, number) for number in range(1, given.runs + 1) for scheme in SCHEMES if given.only in {None, scheme}
+    )
+    record(given.results, ("scheme", "run"), keys, lambda: image(given.folder, KERNEL), run)
     return 0
 
 

@@ -31,7 +31,7 @@ from sojourn import core, toml
 from sojourn.plan import execute, expand
 from sojourn.plan.identity import REAL, SIMULATED, build
 from sojourn.plan.model import Plan
-from sojourn.plan.progress import for_stream
+from sojourn.plan.progress import for_stderr
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
 from sojourn.shell.compare import difference
@@ -150,7 +150,7 @@ def plan_of(point: Point, world: str, runs: int, times_s: tuple[int, int]) -> Pl
 def carried(plan: Plan, place: Path) -> tuple[dict[str, list[float]], int, int]:
     """Run what is missing; return the metrics by replication, marked runs, and repetitions."""
     for _ in range(ROUNDS):
-        outcome = execute.run(plan, place, watch=for_stream())
+        outcome = execute.run(plan, place, watch=for_stderr())
         if outcome.failures:
             raise core.SojournError(f"{outcome.failures[0].cell}: {outcome.failures[0].why}")
         marked = [run for run, row in rows_of(plan, place).items() if row.get("marked_late_runs")]

@@ -24,6 +24,7 @@ __all__ = [
     "WIDTH",
     "Picture",
     "is_narrow",
+    "is_wide",
     "label_spots",
     "logarithmic",
     "new_figure",
@@ -186,6 +187,14 @@ def logarithmic(axes: Axes, which: str) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(LogLocator(subs=subs) if subs else NullLocator())
     axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+_WIDE: Final = 12.0
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Return whether values, all of them positive, span so much that they need a logarithmic axis."""
+    return bool(values) and min(values) > 0 and max(values) / min(values) > _WIDE
 
 
 _PLACES: Final = (

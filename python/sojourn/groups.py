@@ -17,6 +17,7 @@ import numpy as np
 
 from sojourn import metrics, stats
 from sojourn.metrics import Metric
+from sojourn.wording import listed
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -119,10 +120,10 @@ def verdict(results: Results) -> str:
         _cost(results, best, base, bulk),
     ]
     if same := [label for label in level if label != best]:
-        sentences.append(f"{_and(same)} {'does' if len(same) == 1 else 'do'} as well for “{small.name}”.")
+        sentences.append(f"{listed(same)} {'does' if len(same) == 1 else 'do'} as well for “{small.name}”.")
     if unsure := _unsure(results, best, small, level):
         sentences.append(
-            f"The difference to {_and(unsure)} is not significant with {results.replications} replications."
+            f"The difference to {listed(unsure)} is not significant with {results.replications} replications."
         )
     return " ".join(sentences)
 
@@ -143,7 +144,7 @@ def _total(results: Results, label: str, bulk: list[Group]) -> stats.Floats:
 def _cost(results: Results, best: str, base: str, bulk: list[Group]) -> str:
     baseline = _total(results, base, bulk)
     change = stats.estimate(100 * (_total(results, best, bulk) - baseline) / baseline)
-    names = _and([f"“{group.name}”" for group in bulk])
+    names = listed([f"“{group.name}”" for group in bulk])
     if not change.excludes_zero:
         return f"The goodput of {names} does not differ significantly."
     size = metrics.rounded(abs(change.mean), change.half_width)
@@ -162,7 +163,3 @@ def _is_measured(results: Results, group: Group) -> bool:
 
 def _values(results: Results, label: str, group: Group) -> stats.Floats:
     return results.values(label, group.metric.name, group.name)
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

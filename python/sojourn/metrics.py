@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sojourn import core
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sojourn.results import Results
     from sojourn.stats.estimates import Estimate
 
@@ -54,6 +56,19 @@ _REAL: Final = ("lateness_ms_", "late_ratio", "marked_late_", "repeated_runs")
 
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
+
+
+def is_telling(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether a metric is not always 0 because its cause is missing, as marks are without ECN.
+
+    Parameters
+    ----------
+    frame
+        With a column of the metric.
+    name
+        Of the metric.
+    """
+    return name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any())
 
 
 def with_two_queues(results: Results) -> list[str]:
@@ -200,12 +215,12 @@ def rounded(value: float, half_width: float | None) -> str:
     return f"{value:.{places}f} ± {half_width:.{places}f}"
 
 
-def _significant(value: float, digits: int = 4) -> str:
+def _significant(value: float) -> str:
     if value == 0:
         return "0"
     if float(value).is_integer() and abs(value) < 1e9:
         return str(int(value))
-    return f"{value:.{max(digits - 1 - _magnitude(value), 0)}f}"
+    return f"{value:.{max(3 - _magnitude(value), 0)}f}"
 
 
 def _magnitude(value: float) -> int:

@@ -17,8 +17,6 @@ INK: Final = "#1b1f24"
 MUTED: Final = "#5d6873"
 RULE: Final = "#d5dbe1"
 PAPER: Final = "#fefefe"
-PAGES: Final = ("#ffffff", "#171b20")
-"""The light and the dark background of reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +88,6 @@ def looks(labels: Sequence[str], algorithms: Sequence[str]) -> dict[str, Look]:
     short = short_labels(labels)
     places = {label: place for place, label in taken.items()}
     return {label: _look(places[label], short[label]) for label in labels}
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours, 1 to 21.
-
-    References
-    ----------
-    Web Content Accessibility Guidelines 2.2, "contrast ratio" and "relative luminance".
-
-    Examples
-    --------
-    >>> contrast("#000000", "#ffffff")
-    21.0
-    """
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(color: str) -> float:
-    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _look(place: int, short: str) -> Look:

@@ -17,6 +17,7 @@ from sojourn.canvas import (
     WIDTH,
     Picture,
     is_narrow,
+    is_wide,
     label_spots,
     logarithmic,
     new_figure,
@@ -50,8 +51,6 @@ _MOST_LABELS: Final = 13
 _GROUP_MARKERS: Final = "os^Dv"
 _GROUP_BAND: Final = 0.75
 """Share of a scheme's row in which its groups of flows are drawn."""
-_LOG_FROM: Final = 12.0
-"""Values that span more than this ratio get a logarithmic axis."""
 _SERIES: Final = "series:"
 """Before the name of a time series, the name of its picture."""
 _OWN_DELAY: Final = "one_way_delay_ms:"
@@ -164,7 +163,7 @@ class Plots:
                     zorder=3,
                     label=look.short,
                 )
-            if spots and _is_wide([x for x, _ in spots.values()]):
+            if spots and is_wide([x for x, _ in spots.values() if x > 0]):
                 logarithmic(axes, "x")
             axes.margins(0.08)
             axes.set_xlabel(f"Mean queueing delay ({delay.shown_unit})")
@@ -215,7 +214,7 @@ class Plots:
                 typical.append(_quantile(value, share, 0.9))
                 least.append(_quantile(value, share, 0.02))
                 right = max(right, _quantile(value, share, 0.999))
-            if _is_wide(typical):
+            if is_wide([value for value in typical if value > 0]):
                 # Four decades show the shape; what is below them has the height of the left edge.
                 axes.set_xlim(max(min(least), right / 1e4), right * 1.1)
                 logarithmic(axes, "x")
@@ -348,7 +347,7 @@ class Plots:
             for axes in list(panels.flat)[len(shown) :]:
                 axes.set_visible(False)
             first = panels[0, 0]
-            is_log = _is_wide(peaks)
+            is_log = is_wide([value for value in peaks if value > 0])
             if is_log:
                 first.set_yscale("symlog", linthresh=1.0)
                 first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -519,8 +518,3 @@ def _legend(axes: Axes) -> None:
 
 def _quantile(value: Floats, share: Floats, level: float) -> float:
     return float(value[min(int(np.searchsorted(share, level)), value.size - 1)])
-
-
-def _is_wide(values: Sequence[float] | Floats) -> bool:
-    positive = [value for value in values if value > 0]
-    return bool(positive) and max(positive) / min(positive) > _LOG_FROM

@@ -406,6 +406,11 @@ class Results:
             Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
             metric exists).
+
+        Raises
+        ------
+        SojournError
+            Unknown metric, or another `by`.
         """
         from sojourn import export
 

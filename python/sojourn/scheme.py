@@ -151,6 +151,8 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
 
     Raises
     ------
+    TypeError
+        One scheme instead of a list.
     SojournError
         A bad scheme, none at all, or one label twice.
     """

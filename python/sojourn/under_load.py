@@ -60,6 +60,11 @@ class RrulSummary:
             Of the scheme.
         way
             The direction.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme or direction.
         """
         if way not in ("download", "upload"):
             raise SojournError(suggest.unknown("direction", way, ("download", "upload")))
@@ -75,6 +80,11 @@ class RrulSummary:
             Of the scheme.
         ping
             ``UDP EF``, ``UDP BK``, ``UDP BE`` or ``ICMP``; by default the mean of all.
+
+        Raises
+        ------
+        SojournError
+            Unknown scheme or ping.
         """
         names = list(PINGS) if ping is None else [ping]
         if unknown := [name for name in names if name not in PINGS]:

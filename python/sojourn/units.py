@@ -226,9 +226,9 @@ def as_text(name: str, value: object, dimension: Dimension) -> str:
     Raises
     ------
     TypeError
-        If `value` is a bare number or something else without a unit.
+        If `value` is a bare number, or no quantity.
     SojournError
-        If `value` has a unit of another dimension.
+        If `value` has a unit of another dimension, is the text of a bare number, or is a negative timedelta.
     """
     match value:
         case Quantity():

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from packets import MakeLab, assert_conserved, ethernet, goodput, ipv4
+from packets import MakeLab, assert_conserved, capture, ethernet, goodput, ipv4
 
 import sojourn.device
 from sojourn.device.lab import Lab
@@ -64,12 +64,12 @@ def test_a_named_queue_is_read_alone(make_lab: MakeLab) -> None:
     assert lab.status()["ports"][0]["mode"] == "af_xdp, native, copy"
     numbered = numbering(lab)
     end = numbered(40_100, 0)
-    capture = lab.capture("server", count=1000, seconds=60, last=end)
+    captured = capture(lab, "server", count=1000, seconds=60, last=end)
     for queue in (1, 2):
         steer(lab, {queue: ALL})
         lab.flood([numbered(40_000 + queue, n) for n in range(100)], count=100)
     lab.flood([end], count=1)
-    assert [port_and_number(frame) for frame in capture()] == [(40_002, n) for n in range(100)]
+    assert [port_and_number(frame) for frame in captured()] == [(40_002, n) for n in range(100)]
 
 
 def test_a_full_queue_keeps_its_order_and_lets_the_others_pass(make_lab: MakeLab) -> None:
@@ -77,7 +77,7 @@ def test_a_full_queue_keeps_its_order_and_lets_the_others_pass(make_lab: MakeLab
     device = lab.start_device(lab.toml(mode="native", scheme="pfifo limit 10000p", rate="10 Mbit/s"))
     numbered = numbering(lab)
     end = numbered(40_100, 0)
-    capture = lab.capture("server", count=10_000, seconds=60, last=end)
+    captured = capture(lab, "server", count=10_000, seconds=60, last=end)
     # What arrives while the process is stopped waits in the rings of each queue: 2500 frames are more than those of
     # one take, 100 are fewer. Floods and trickles alternate: whichever queue is first, a greedy one would be seen.
     sent = [2500, 100, 2500, 100]
@@ -89,7 +89,7 @@ def test_a_full_queue_keeps_its_order_and_lets_the_others_pass(make_lab: MakeLab
     device.send_signal(signal.SIGCONT)
     after = lab.settled()
     lab.flood([end], count=1)
-    arrived = [((port - 40_000) // 2, number) for port, number in map(port_and_number, capture())]
+    arrived = [((port - 40_000) // 2, number) for port, number in map(port_and_number, captured())]
     passed = [[number for one, number in arrived if one == queue] for queue in range(4)]
     # A flood lost its end and nothing before, the others nothing; all in the order in which they came.
     assert passed == [list(range(len(numbers))) for numbers in passed]
@@ -111,7 +111,7 @@ def test_a_flood_in_one_queue_takes_no_frame_of_another(make_lab: MakeLab) -> No
     steer(lab, {0: 1 << flooding, 3: 1 << trickling})
     numbered = numbering(lab)
     end = numbered(40_100, 0)
-    capture = lab.capture("server", count=100_000, seconds=60, last=end)
+    captured = capture(lab, "server", count=100_000, seconds=60, last=end)
     text = lab.folder / "flood.txt"
     text.write_text("\n".join(numbered(40_000 + n, n).hex() for n in range(4)))
     program = f"taskset -c {flooding} {sys.executable} {FLOOD} eth0 --count 30000 < {text}"
@@ -135,7 +135,7 @@ def test_a_flood_in_one_queue_takes_no_frame_of_another(make_lab: MakeLab) -> No
     assert flood.wait(timeout=60) == 0
     after = lab.settled()
     lab.flood([end], count=1)
-    arrived = [port_and_number(frame) for frame in capture()]
+    arrived = [port_and_number(frame) for frame in captured()]
     for flow in range(50):
         numbers = [number for port, number in arrived if port == 40_010 + flow]
         assert numbers == list(range(flow, 500, 50))

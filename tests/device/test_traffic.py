@@ -8,7 +8,7 @@ import statistics
 import struct
 
 import pytest
-from packets import MakeLab, assert_conserved, ethernet, goodput, udp, unfinished_syn
+from packets import MakeLab, assert_conserved, capture, ethernet, goodput, udp, unfinished_syn
 
 from sojourn.device.lab import LabError
 
@@ -50,10 +50,10 @@ def test_vlan_tags_arrive_as_they_were_sent(make_lab: MakeLab, back_end: dict[st
     # One tag of VLAN 7 with priority 5, and an outer 802.1ad tag of VLAN 9 before it.
     inner = struct.pack("!HH", 0x8100, 5 << 13 | 7)
     outer = struct.pack("!HH", 0x88A8, 9)
-    capture = lab.capture("server", seconds=3, count=2)
+    captured = capture(lab, "server", seconds=3, count=2)
     sent = [udp(lab, 300, tag=inner), udp(lab, 300, tag=outer + inner)]
     lab.flood(sent, count=2, rate=100)
-    assert capture() == sent
+    assert captured() == sent
 
 
 def test_jumbo_frames_pass_where_the_frames_of_the_pool_hold_them(make_lab: MakeLab) -> None:

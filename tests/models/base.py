@@ -15,7 +15,6 @@ from typing import Any
 NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
-NEVER = 1 << 62
 
 #: How close two real numbers may come before rounding, and not the algorithm, decides which is larger.
 NEAR = 1e-9

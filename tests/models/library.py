@@ -107,6 +107,3 @@ MODELS: dict[str, type[Model]] = {
         "flows 2 limit 15p memory_limit 20kB",
     ),
 }
-
-#: Registered algorithms whose models are still to be written. Must become empty.
-PENDING: set[str] = set()

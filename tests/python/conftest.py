@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +40,22 @@ def written(results: sj.Results, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def run_folder(written: Path, tmp_path: Path) -> Path:
     """The results as a run folder: a copy, because every writing draws a report."""
     return Path(shutil.copytree(written, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def context() -> Any:
+    """Processes that start in no time: they are forked from one that has everything loaded and no threads."""
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload(["plans"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A Dask cluster of two workers on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as found:
+        yield found
 
 
 @pytest.fixture

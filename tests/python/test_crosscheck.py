@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import openloop
 from shared import Command
 from sojourn import crosscheck
 from sojourn.crosscheck import (
@@ -18,7 +19,6 @@ from sojourn.crosscheck import (
     ns3_lan,
     ns3_network,
     ns3_wlan,
-    openloop,
     page,
     records,
     sawtooth,

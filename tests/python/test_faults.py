@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -25,8 +24,7 @@ from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 
 EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
-"""One call of so many fails; 1 for all."""
-KILLS_EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
+"""One call of so many fails or kills; 1 for all."""
 
 
 @pytest.fixture(autouse=True)
@@ -125,13 +123,6 @@ def test_a_plan_that_meets_a_fault_ends_with_one_error_and_continues(
         shutil.rmtree(root)
 
 
-@pytest.fixture(scope="module")
-def context() -> Any:
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["plans"])
-    return found
-
-
 def test_a_kill_at_any_call_leaves_the_store_as_it_was_or_as_it_will_be(
     context: Any, begun: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -139,7 +130,7 @@ def test_a_kill_at_any_call_leaves_the_store_as_it_was_or_as_it_will_be(
     root = tmp_path / "counted"
     shutil.copytree(begun, root / "store")
     count = calls(lambda root: execute.run(more(), root / "store", jobs=1), root)
-    for at in range(0, count, KILLS_EVERY):
+    for at in range(0, count, EVERY):
         root = tmp_path / str(at)
         shutil.copytree(begun, root / "store")
         process = context.Process(target=drive_killed, args=(root, at, KILL))

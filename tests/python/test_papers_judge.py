@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import sojourn as sj
+from claims import claim
 from sojourn.papers import At, Claim, Outcome, Setting, Words, logic
 from sojourn.papers.judge import judge
 
 ROWS = ("sojourn_ms_mean", "loss_ratio", "goodput_bit_s")
 # Four replications; scatter of mean 0 and standard deviation sqrt(4/3) that all schemes share cancels in pairs.
 SHARED = np.array([-1.0, -1.0, 1.0, 1.0])
-
-
-def claim(comparison: str, subject: str = "a", against: str = "", **more: Any) -> Claim:
-    given = {
-        "id": "one",
-        "section": "6.1",
-        "place": "Figure 6a",
-        "quote": "q",
-        "metric": "sojourn_ms_mean",
-        "subject": tuple(subject.split()),
-        "against": tuple(against.split()),
-    }
-    return Claim(comparison=comparison, **(given | more))
 
 
 def setting(one: Claim, means: dict[str, float], words: Words | None = None, **others: dict[str, float]) -> Setting:

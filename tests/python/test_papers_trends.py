@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from claims import claim
 from sojourn.papers import At, Claim, Outcome, Setting, Words, documents, logic, shipped, trends
 from sojourn.papers.conditions import NotThereError, places_of
 from sojourn.papers.judge import MAKERS, judge, statement
@@ -20,19 +21,6 @@ ROWS = ("sojourn_ms_mean", "loss_ratio", "goodput_bit_s")
 # What every scheme and condition has alike in a replication; it cancels in differences.
 SHARED = np.array([-1.0, -1.0, 1.0, 1.0])
 Curves = dict[str, list[float]]
-
-
-def claim(comparison: str, subject: str = "a", against: str = "", **more: Any) -> Claim:
-    given = {
-        "id": "one",
-        "section": "6.3",
-        "place": "Figure 11",
-        "quote": "q",
-        "metric": "sojourn_ms_mean",
-        "subject": tuple(subject.split()),
-        "against": tuple(against.split()),
-    }
-    return Claim(comparison=comparison, **(given | more))
 
 
 def at(means: dict[str, float], level: float = np.nan, metric: str = "sojourn_ms_mean", name: str = "") -> At:

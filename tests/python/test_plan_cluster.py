@@ -6,7 +6,6 @@ import multiprocessing
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,6 @@ distributed = pytest.importorskip("distributed")
 
 # Dask's own warnings are not ours: ports that are taken, clocks of a busy machine.
 pytestmark = pytest.mark.filterwarnings("default")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as found:
-        yield found
 
 
 def test_a_cluster_gives_the_same_bytes_as_threads(cluster: Any, tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +21,6 @@ KILLS = int(os.environ.get("SOJOURN_TEST_KILLS", "8"))
 WORKER_KILLS = max(KILLS // 5, 1)
 
 ALL_RUNS = {cell.run(k).id(build()) for cell in plan.cells(SWEEP) for k in range(SWEEP.replications)}
-
-
-@pytest.fixture(scope="module")
-def context() -> Any:
-    """Processes that start in no time: they are forked from one that has everything loaded and no threads."""
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["plans"])
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +66,6 @@ def test_the_driver_is_killed_at_random_moments(context: Any, undisturbed: Path,
     drive(folder)
     assert check_store(folder, ALL_RUNS) == ALL_RUNS
     assert results_of(folder) == results_of(undisturbed)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as found:
-        yield found
 
 
 def worker_pid(cluster: Any, which: int) -> int | None:

@@ -459,7 +459,7 @@ def test_kinds_and_templates_belong_together() -> None:
     # Those of `plugin` are for algorithms outside of the tree.
     found = {str(path.relative_to(folder / "templates")) for path in folder.rglob("*.in")}
     assert used == {name for name in found if not name.startswith("plugin/")}
-    for of in kinds.places().values():
+    for of in map(kinds.kind, kinds.KINDS):
         assert any(of.fails in place.content for place in of.places), of.name
         assert not re.fullmatch("|".join(one.pattern for one in of.refused) or "(?!)", of.example)
 

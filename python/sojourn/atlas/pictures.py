@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
-from sojourn.canvas import Picture, logarithmic, new_figure, points
+from sojourn.canvas import Picture, is_wide, logarithmic, new_figure, points
 from sojourn.palette import INK, MUTED, PAPER, RULE
 
 if TYPE_CHECKING:
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = LinearSegmentedColormap.from_list("ranks", ["#7fc6a4", "#f4f1e6", "#e0a58c"])
 _ROW: Final = 0.235
-_WIDE: Final = 12.0
-"""Values that span more than this ratio get a logarithmic axis."""
 
 
-def ranks(whole: Atlas, width: float = 11.5) -> Picture:
+def ranks(whole: Atlas) -> Picture:
     """Draw a row a scheme and a column a need: the number, and the rank as a colour."""
     labels = whole.ordered()
     needs = whole.needs
-    with new_figure(width, 1.5 + _ROW * len(labels)) as figure:
+    with new_figure(11.5, 1.5 + _ROW * len(labels)) as figure:
         axes = figure.add_subplot()
         axes.grid(visible=False)
         for spine in axes.spines.values():
@@ -51,14 +49,14 @@ def ranks(whole: Atlas, width: float = 11.5) -> Picture:
     return figure
 
 
-def two(whole: Atlas, left: str, right: str, width: float = 8.5) -> Picture:
+def two(whole: Atlas, left: str, right: str) -> Picture:
     """Draw two needs beside each other, a row a scheme, with intervals: no marker covers another."""
     by_name = {need.name: need for need in whole.needs}
     labels = sorted(
         (one.label for one in whole.schemes if math.isfinite(whole.cells[left][one.label].estimate.mean)),
         key=lambda label: whole.cells[left][label].estimate.mean,
     )
-    with new_figure(width, 1.0 + _ROW * len(labels)) as figure:
+    with new_figure(8.5, 1.0 + _ROW * len(labels)) as figure:
         for k, name in enumerate((left, right)):
             axes = figure.add_subplot(1, 2, k + 1)
             need = by_name[name]
@@ -67,9 +65,7 @@ def two(whole: Atlas, left: str, right: str, width: float = 8.5) -> Picture:
                 if found.low is not None and found.high is not None:
                     axes.plot([found.low, found.high], [y, y], color=MUTED, linewidth=1.5)
                 axes.plot(found.mean, y, "o", color=INK, markersize=4)
-            if min(found.mean for found in means) > 0 and max(f.mean for f in means) > 12 * min(
-                f.mean for f in means
-            ):
+            if is_wide([found.mean for found in means]):
                 logarithmic(axes, "x")
             axes.set_ylim(len(labels) - 0.5, -0.5)
             axes.set_yticks(range(len(labels)), labels if k == 0 else [""] * len(labels), fontsize=points(8))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from sojourn.characterize.suite import levels
 from sojourn.report import page as filled
 from sojourn.report.sections import Drawing, Section
 from sojourn.scheme import Scheme
+from sojourn.wording import listed
 
 _LEVELS: Final = ("mild", "medium", "heavy")
 _PROJECTED: Final = (0.001, 0.005, 0.01)
@@ -322,12 +323,8 @@ def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> s
     ):
         names = [label for label, what in found.items() if what == how]
         if names:
-            parts.append(f"{text} {_listed(names)}")
+            parts.append(f"{text} {listed(names)}")
     return f" Its {word} is {'; '.join(parts)}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _entry(scheme: Scheme) -> core.Document:
@@ -384,7 +381,7 @@ def _stability(whole: Characterisation) -> Section:
         "is how much longer the round trip may become until the fixed point is unstable.",
     ]
     if missing:
-        text.append(f"No fluid model of {_listed(missing)} is known to Sojourn.")
+        text.append(f"No fluid model of {listed(missing)} is known to Sojourn.")
     heads = ("Scheme", "Congestion", "Fixed point: queue (packets)", "Loss (%)", "Stable", "Delay margin (ms)")
     drawings = (Drawing("stability", None, "Stability of the control law", heads, tuple(rows)),) if rows else ()
     return Section(anchor("8.3"), "8.3 Parameter sensitivity and stability", tuple(text), drawings)
@@ -424,7 +421,7 @@ def _control(whole: Characterisation) -> Section:
     text = (
         f"{whole.subject.label} has {len(rows)} parameters. "
         + (
-            f"This characterisation sets {_listed(changed)}; the others have their defaults."
+            f"This characterisation sets {listed(changed)}; the others have their defaults."
             if changed
             else "All have their defaults here."
         )

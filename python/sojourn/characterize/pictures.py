@@ -8,15 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn.canvas import WIDTH, Picture, logarithmic, new_figure, points
+from sojourn.canvas import WIDTH, Picture, is_wide, logarithmic, new_figure, points
 from sojourn.characterize.numbers import Found
 from sojourn.palette import INK, MUTED, PAPER, RULE, Look, looks
 from sojourn.stats import Floats
 
 _COLUMNS: Final = 3
-_ARROW: Final = {"arrowstyle": "-|>", "color": INK, "linewidth": 2}
-_WIDE: Final = 12.0
-"""Values that span more than this ratio get a logarithmic axis."""
 
 
 def looks_of(found: Found) -> dict[str, Look]:
@@ -122,38 +119,34 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
                 spread.append(spot[0])
                 where.scatter(*spot, s=38 * own.weight, marker=own.marker, color=own.color, edgecolors=PAPER,
                               linewidths=0.8, zorder=3, label=own.short)  # fmt: skip
-            if spread and min(spread) > 0 and max(spread) > _WIDE * min(spread):
+            if is_wide(spread):
                 logarithmic(where, "x")
             where.margins(0.12)
             where.set_xlabel("Queueing delay (ms)")
             where.set_ylabel("Goodput (Mbit/s)")
             where.set_title(title or "↖ better", color=INK if title else MUTED, fontsize=points(9.5))
         shown = next((one for one in axes if one.get_visible() and one.get_legend_handles_labels()[0]), axes[0])
-        figure.legend(
-            *shown.get_legend_handles_labels(), loc="outside lower center", ncols=min(6, len(look)), frameon=False
-        )
+        _legend(figure, shown, len(look))
     return figure
 
 
-def one_sigma(x: Floats, y: Floats, corners: int = 90) -> Floats | None:
+def one_sigma(x: Floats, y: Floats) -> Floats | None:
     """Return the ellipse of one standard deviation of the maximum-likelihood Gaussian; None of one or two pairs.
 
     Parameters
     ----------
     x, y
         Pairs.
-    corners
-        Of the polygon.
 
     Returns
     -------
     numpy.ndarray or None
-        Shape (corners, 2).
+        The corners of a polygon, of shape (90, 2).
     """
     if len(x) < 3:
         return None
     sizes, directions = np.linalg.eigh(np.cov(x, y, ddof=0))
-    angle = np.linspace(0.0, 2 * math.pi, corners)
+    angle = np.linspace(0.0, 2 * math.pi, 90)
     circle = np.stack([np.cos(angle), np.sin(angle)])
     root = directions @ np.diag(np.sqrt(np.clip(sizes, 0.0, None)))
     outline: Floats = np.array([x.mean(), y.mean()]) + (root @ circle).T
@@ -184,7 +177,7 @@ def distributions(found: Found, level: Any = None) -> Picture | None:
                 where.step(value, share, where="post", color=own.color, linestyle=own.dashes, label=own.short)
             most = [_quantile(value, share, 0.9) for _, (value, share) in curves]
             right = max(_quantile(value, share, 0.999) for _, (value, share) in curves)
-            if min(most) > 0 and max(most) > _WIDE * min(most):
+            if is_wide(most):
                 where.set_xlim(max(right / 1e4, 1e-3), right * 1.1)
                 logarithmic(where, "x")
             else:
@@ -192,9 +185,7 @@ def distributions(found: Found, level: Any = None) -> Picture | None:
             where.set_ylim(0, 1.01)
             where.set_xlabel(title)
             where.set_ylabel("Share of packets")
-        figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(6, len(look)), frameon=False
-        )
+        _legend(figure, axes[0], len(look))
     return figure
 
 
@@ -230,9 +221,7 @@ def over_factor(found: Found, metric_of: Sequence[tuple[str, str]]) -> Picture:
             )
             where.set_xlabel(found.factor or "")
             where.set_ylabel(title)
-        figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(6, len(look)), frameon=False
-        )
+        _legend(figure, axes[0], len(look))
     return figure
 
 

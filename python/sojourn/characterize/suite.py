@@ -11,6 +11,7 @@ from sojourn.characterize.networks import NEAR_MS, NEWRENO, UDP, Group, Setting,
 from sojourn.core import SojournError
 from sojourn.plan import Figure
 from sojourn.theory.approximations import congestion_flows
+from sojourn.wording import listed
 
 WARM_UP_S: Final = 20.0
 """Before what is measured, where the rule of section 4 has not found another."""
@@ -327,11 +328,6 @@ def _titled(*names: str) -> tuple[tuple[str, str], ...]:
 _TARGETS: Final = ("2 ms", "5 ms", "10 ms", "20 ms", "50 ms")
 
 
-def _joined(kinds: tuple[str, ...]) -> str:
-    *first, last = (_TITLES[kind] for kind in kinds)
-    return f"{', '.join(first)} and {last}"
-
-
 SUITE: Final = (
     Scenario(
         "4.3", "should", "Similar parameters, over a range",
@@ -389,7 +385,7 @@ SUITE: Final = (
     *(
         Scenario(
             f"7.2-{case}", "must", f"Bursts, case {case}",
-            f"What do applications see when {_joined(kinds)} share the link?",
+            f"What do applications see when {listed([_TITLES[kind] for kind in kinds])} share the link?",
             _bursts(*kinds), groups=_titled(*kinds), of_groups=_APPLICATIONS[:8],
         )
         for case, kinds in _BURSTS

@@ -208,7 +208,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def _real(options: argparse.Namespace, schemes: Schemes) -> int:
     from sojourn import runner
-    from sojourn.plan.progress import for_stream
+    from sojourn.plan.progress import for_stderr
     from sojourn.shell import compare as real
     from sojourn.shell.flows import unlike_the_kernel
 
@@ -216,7 +216,7 @@ def _real(options: argparse.Namespace, schemes: Schemes) -> int:
     command = shlex.join(["sojourn", *sys.argv[1:]])
     kept = {"out": options.out, "force": options.force, "command": command}
     try:
-        results = real.compare(options.file, schemes, watch=for_stream(), **kept, **given)
+        results = real.compare(options.file, schemes, watch=for_stderr(), **kept, **given)
     except KeyboardInterrupt:
         return _interrupted(options)
     if late := results.meta["world"]["late"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,19 +86,30 @@ def inches(text: str) -> float:
 
 def draw(options: argparse.Namespace) -> None:
     """List the figures of a folder, or write one."""
-    from sojourn import folder, plot
-
     width = inches(options.width)
     place = Path(options.folder)
     if options.figure is None:
         print("\n".join(_names(place)))
         return
     target = Path(options.out or f"{options.figure}.pdf")
+    write(lambda: _picture(place, options.figure), target, width, force=options.force)
+
+
+def write(make: Callable[[], Picture], target: Path, width: float, *, force: bool) -> None:
+    """Draw a picture for a width in inches, write it in the format of the file's name, and print that name.
+
+    Raises
+    ------
+    SojournError
+        If the name has another ending than :data:`FORMATS`, or the file is there and `force` is not set.
+    """
+    from sojourn import canvas, folder
+
     if target.suffix not in FORMATS:
         raise SojournError(f'--out "{target}": allowed: a name that ends in {", ".join(FORMATS)}')
-    folder.refuse_results(target, force=options.force)
-    with plot.sheet(width):
-        picture = _picture(place, options.figure)
+    folder.refuse_results(target, force=force)
+    with canvas.sheet(width):
+        picture = make()
         with folder.aside(target) as file:
             # No date: the same results give the same bytes.
             stamp: dict[str, Any] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(target.suffix, {})

@@ -44,7 +44,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: boo
 def comparison(results: Results) -> str:
     """Return the main metrics, a row for each scheme."""
     names = [name for name in metrics.MAIN if name in results.metric_names()]
-    names = [name for name in names if name != "mark_ratio" or (results.runs[name].fillna(0) != 0).any()]
+    names = [name for name in names if metrics.is_telling(results.runs, name)]
     columns = [metrics.find(name) for name in names]
     headers = [["scheme", *(_short(column) for column in columns)]]
     units = ["", *(column.shown_unit for column in columns)]
@@ -103,12 +103,12 @@ def phases(results: Results) -> str:
 
 
 def _is_of_phases(results: Results, name: str) -> bool:
-    """Whether phases have a metric, and it is not always 0 because its cause is missing (marks without ECN)."""
+    """Whether phases have a metric that is worth a column."""
     frame = results.phases
     # Results of a folder have a column for every metric.
     if name not in frame or frame[name].isna().all():
         return False
-    return name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any())
+    return metrics.is_telling(frame, name)
 
 
 def single(results: Results) -> str:

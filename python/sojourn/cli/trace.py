@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.cli.options import add_json, add_out, seed
-from sojourn.cli.plot_and_table import FORMATS, WIDTH, inches
+from sojourn.cli.plot_and_table import FORMATS, WIDTH, inches, write
 from sojourn.core import SojournError
 
 MAKERS: Final = ("lte", "starlink")
 _SHARES: Final = (0.05, 0.5, 0.95)
-_DPI: Final = 300
 
 
 def add(verbs: Any) -> None:
@@ -67,7 +66,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         print(_shown(found, facts, window_s))
     if options.out:
-        _draw(found, window_s, options)
+        width = inches(options.width)
+        write(lambda: found.plot(window_s), Path(options.out), width, force=options.force)
 
 
 def _facts(found: Any, window_s: float) -> dict[str, Any]:
@@ -104,16 +104,3 @@ def _shown(found: Any, facts: dict[str, Any], window_s: float) -> str:
         ["longest time without sending" if found.kind == "rates" else "longest time between opportunities", gap],
     ]
     return text.table([found.name, ""], rows)
-
-
-def _draw(found: Any, window_s: float, options: argparse.Namespace) -> None:
-    from sojourn import folder, plot
-
-    target = Path(options.out)
-    if target.suffix not in FORMATS:
-        raise SojournError(f'--out "{target}": allowed: a name that ends in {", ".join(FORMATS)}')
-    folder.refuse_results(target, force=options.force)
-    with plot.sheet(inches(options.width)), folder.aside(target) as file:
-        stamp: dict[str, Any] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(target.suffix, {})
-        found.plot(window_s).savefig(file, format=target.suffix[1:], metadata=stamp or None, dpi=_DPI)
-    print(target)

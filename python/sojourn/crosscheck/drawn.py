@@ -66,11 +66,6 @@ def points(
     return found
 
 
-def drawn(chosen: str) -> int:
-    """Return how many points a set has."""
-    return len({row["point"] for row in records.table(DRAW) if row["set"] == chosen})
-
-
 def _reasons() -> dict[str, str]:
     file = resources.files("sojourn.crosscheck") / "recorded" / LEFT_OUT
     if not file.is_file():

@@ -134,10 +134,9 @@ def spreads(points: Sequence[Point] = ()) -> dict[str, float]:
     return found | ({"marks": found["drops"]} if "drops" in found and "marks" not in found else {})
 
 
-def against_newer(outcome: Outcome, *, newer: Table | None = None) -> list[tuple[Row, Row]]:
+def against_newer(outcome: Outcome) -> list[tuple[Row, Row]]:
     """Return our rows of development points that both kernels measured: against the older and the newer one."""
-    rows = records.table(RECORD) if newer is None else newer
-    found = {point.name: point for point in drawn.points(drawn.DEVELOPMENT, rows=rows)}
+    found = {point.name: point for point in drawn.points(drawn.DEVELOPMENT, rows=records.table(RECORD))}
     return [
         (row, replace(row, theirs=found[row.point.name].theirs[row.metric.key]))
         for row in outcome.rows

@@ -42,7 +42,7 @@ def teeth(t_s: Sequence[float], values: Sequence[float]) -> Teeth:
     Raises
     ------
     ValueError
-        If there are fewer than two teeth.
+        If there is no whole tooth: fewer than two peaks.
 
     Examples
     --------

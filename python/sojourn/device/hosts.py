@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -181,11 +180,6 @@ class Hosts:
     def address6(self, host: str) -> str:
         """Return the IPv6 address of an end host."""
         return f"fd77::{self._number(host)}"
-
-    def mac(self, host: str, interface: str = "eth0") -> str:
-        """Return the Ethernet address of an interface."""
-        [link] = json.loads(self.run(host, "ip", "-json", "link", "show", interface))
-        return str(link["address"])
 
     # Running
 

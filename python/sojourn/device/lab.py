@@ -23,37 +23,7 @@ from sojourn.device.hosts import Hosts, LabError
 __all__ = ["Lab", "LabError", "find_sojournd", "find_sojournd_dpdk"]
 
 _FLOOD = Path(__file__).with_name("flood.py")
-
-# Prints a line when it is ready, then every UDP frame as hexadecimal digits. The kernel removes a frame's outermost
-# VLAN tag and passes it separately (tpacket_auxdata: status, lengths and offsets, then the tag and its type), so the
-# program inserts it again. The receive buffer (SO_RCVBUFFORCE) holds more frames than a test sends.
-_CAPTURE = """
-import socket, struct, sys, time
-count, seconds, last = int(sys.argv[1]), float(sys.argv[2]), bytes.fromhex(sys.argv[3])
-link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-link.setsockopt(263, 8, 1)
-link.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
-link.bind(("eth0", 3))
-print("ready", flush=True)
-until = time.monotonic() + seconds
-while count > 0 and (left := until - time.monotonic()) > 0:
-    link.settimeout(left)
-    try:
-        frame, control, _, address = link.recvmsg(65536, 64)
-    except TimeoutError:
-        break
-    status, *_, tag, kind = struct.unpack("IIIHHHH", control[0][2][:20])
-    if status & 16:
-        frame = frame[:12] + struct.pack("!HH", kind, tag) + frame[12:]
-    at = 12
-    while frame[at : at + 2] in (b"\\x81\\x00", b"\\x88\\xa8"):
-        at += 4
-    if address[2] != 4 and frame[at : at + 2] == b"\\x08\\x00" and frame[at + 11] == 17:
-        if frame == last:
-            break
-        print(frame.hex(), flush=True)
-        count -= 1
-"""
+_FORWARDS_WITHIN_S = 10.0
 
 
 def find_sojournd() -> Path:
@@ -278,15 +248,15 @@ class Lab(Hosts):
             self.wait_until_forwarding(process)
         return process
 
-    def wait_until_forwarding(self, process: subprocess.Popen[str], *, limit_s: float = 10.0) -> None:
+    def wait_until_forwarding(self, process: subprocess.Popen[str]) -> None:
         """Wait until the device answers and a client reaches the server.
 
         Raises
         ------
         LabError
-            If the process ends before, or this takes longer than `limit_s`.
+            If the process ends before, or this takes longer than 10 s.
         """
-        until = time.monotonic() + limit_s
+        until = time.monotonic() + _FORWARDS_WITHIN_S
         while time.monotonic() < until:
             if process.poll() is not None:
                 raise LabError(f"the device ended with status {process.returncode}:\n{self.device_log()}")
@@ -298,7 +268,7 @@ class Lab(Hosts):
                 time.sleep(0.05)
                 continue
             return
-        raise LabError(f"the device has not begun to forward within {limit_s} s:\n{self.device_log()}")
+        raise LabError(f"the device has not begun to forward within {_FORWARDS_WITHIN_S} s:\n{self.device_log()}")
 
     def device_log(self) -> str:
         """Return the device's log so far."""
@@ -314,9 +284,8 @@ class Lab(Hosts):
         interval_s: float = 0.2,
         data_bytes: int = 56,
         ipv6: bool = False,
-        client: str | None = None,
     ) -> list[float]:
-        """Measure round-trip times from a client to the server.
+        """Measure round-trip times from the first client to the server.
 
         Parameters
         ----------
@@ -326,20 +295,17 @@ class Lab(Hosts):
             Data in each request, without the 28 B of headers of ICMP and IPv4 (48 B with IPv6).
         ipv6
             Whether to use IPv6.
-        client
-            The client that sends; by default the first.
 
         Returns
         -------
         list of float
             Round-trip times in milliseconds, only of requests that were answered.
         """
-        client = client or self.clients[0]
         address = self.address6("server") if ipv6 else self.address("server")
         command = ["ping", "-n", "-c", str(count), "-i", str(interval_s), "-W", "1", "-s", str(data_bytes), address]
         limit_s = count * (interval_s + 1) + 30
         done = subprocess.run(
-            [*self._inside(client), *command], capture_output=True, text=True, check=False, timeout=limit_s
+            [*self._inside(self.clients[0]), *command], capture_output=True, text=True, check=False, timeout=limit_s
         )
         if done.returncode > 1:
             raise LabError(f"ping failed: {done.stderr.strip()}")
@@ -377,9 +343,7 @@ class Lab(Hosts):
         seconds: float = 2.0,
         congestion: str | None = None,
         flows: int = 1,
-        reverse: bool = False,
         ipv6: bool = False,
-        udp_bit_s: int | None = None,
         client: str | None = None,
         extra: Sequence[str] = (),
     ) -> dict[str, Any]:
@@ -393,12 +357,8 @@ class Lab(Hosts):
             The kernel's congestion control; None for the kernel's default.
         flows
             Number of parallel connections.
-        reverse
-            Whether the server sends and the client receives.
         ipv6
             Whether to use IPv6.
-        udp_bit_s
-            Send UDP at this rate instead of TCP.
         client
             The client that connects; by default the first.
         extra
@@ -419,8 +379,6 @@ class Lab(Hosts):
         command = ["iperf3", "--json", "-c", address, "-p", str(port), "-t", f"{seconds:g}", "-P", str(flows)]
         command += ["--connect-timeout", "3000"]
         command += ["-C", congestion] if congestion else []
-        command += ["-R"] if reverse else []
-        command += ["-u", "-b", str(udp_bit_s)] if udp_bit_s else []
         try:
             text = self.run(client or self.clients[0], *command, *extra, timeout_s=seconds + 30)
         finally:
@@ -454,9 +412,8 @@ class Lab(Hosts):
         *,
         count: int,
         rate: float = 0.0,
-        client: str | None = None,
     ) -> tuple[int, float]:
-        """Send Ethernet frames from a client: all of a list, then again from its beginning.
+        """Send Ethernet frames from the first client: all of a list, then again from its beginning.
 
         Parameters
         ----------
@@ -466,8 +423,6 @@ class Lab(Hosts):
             Number of frames to send in total.
         rate
             Frames per second; 0 sends as fast as possible.
-        client
-            The client that sends; by default the first.
 
         Returns
         -------
@@ -476,38 +431,8 @@ class Lab(Hosts):
         """
         text = "\n".join(frame.hex() for frame in frames)
         command = [sys.executable, str(_FLOOD), "eth0", "--rate", str(rate), "--count", str(count)]
-        sent, seconds = self.run(client or self.clients[0], *command, stdin=text).split()
+        sent, seconds = self.run(self.clients[0], *command, stdin=text).split()
         return int(sent), float(seconds)
-
-    def capture(self, host: str, *, count: int, seconds: float = 5.0, last: bytes = b"") -> Callable[[], list[bytes]]:
-        """Begin to capture the UDP frames that arrive at a host, with their VLAN tags.
-
-        Parameters
-        ----------
-        host
-            The host that captures.
-        count
-            The capture ends after this number of frames.
-        seconds
-            The capture ends after this time.
-        last
-            The capture ends when this frame arrives, which is not returned. By default no frame ends it.
-
-        Returns
-        -------
-        callable
-            Waits for the end of the capture and returns the frames.
-        """
-        command = [sys.executable, "-c", _CAPTURE, str(count), str(seconds), last.hex()]
-        process = self.start(host, *command, stdout=subprocess.PIPE)
-        if process.stdout is not None:
-            process.stdout.readline()
-
-        def finish() -> list[bytes]:
-            text, _ = process.communicate(timeout=seconds + 20)
-            return [bytes.fromhex(line) for line in text.split()]
-
-        return finish
 
     def counters(self, host: str, interface: str = "eth0") -> dict[str, int]:
         """Return the kernel's counters of an interface: ``rx_packets``, ``tx_packets``, ``rx_dropped``, ...

@@ -161,7 +161,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     size, place = "full" if options.full else "quick", options.out
     start = time.monotonic()
 
-    runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stream(), say)
+    runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stderr(), say)
     hook = shipped.hook(paper.folder, "addition")
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()

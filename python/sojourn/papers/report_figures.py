@@ -14,6 +14,7 @@ from sojourn.papers.model import Condition, Paper, Reading, Row
 from sojourn.plot import Picture
 from sojourn.report import svg
 from sojourn.stats import Estimate
+from sojourn.wording import listed
 
 Drawn: TypeAlias = tuple[Picture, str, str]
 """A picture, its caption, and the reading that it is of."""
@@ -146,7 +147,8 @@ def _lines(data: Data) -> list[Drawn]:
         label = f"{factor[:1].upper()}{factor[1:]} ({units})" if units else factor
         is_log = data.figure.log and min(x) > 0
         drawn = picture.lines(panels, picture.looks_of(data.paper), data.paper.printed, label, log=is_log)
-        across = f" {_names(data.paper, constant)} do not depend on it and are drawn as horizontal lines."
+        names = listed([data.paper.printed[name] for name in constant])
+        across = f" {names} do not depend on it and are drawn as horizontal lines."
         caption = (
             f"{data.figure.title}; reading: {reading.name}. Lines: means over {data.measured.replications} "
             f"replications at {len(x)} {'points' if len(x) != 1 else 'point'}; bands: their 95 % intervals."
@@ -239,8 +241,3 @@ def _missing(data: Data) -> list[str]:
     if figure.kind == "series" and data.conditions and not overtime.shown(data.measured, figure, data.conditions):
         found.append("Its time series were not run.")
     return found
-
-
-def _names(paper: Paper, schemes: Sequence[str]) -> str:
-    found = [paper.printed[name] for name in schemes]
-    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else "".join(found)

@@ -11,9 +11,10 @@ from sojourn import core, metrics, report, stats
 from sojourn.placement import picture
 from sojourn.placement.centrality import ALL
 from sojourn.placement.evaluate import GOODPUT, Placement
-from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, Found, unfinished
+from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, Found, is_better, unfinished
 from sojourn.report import svg
 from sojourn.stats import Estimate
+from sojourn.wording import listed
 
 _MOST_ROUTERS: Final = 4
 
@@ -121,7 +122,7 @@ def rows(found: Found) -> list[list[str]]:
 def headlines(found: Found) -> list[str]:
     """Return sentences about the result, as far as the intervals decide it."""
     net, objective, plan = found.case.topology, found.objective, found.plan
-    names = _list([net.nodes[k].label for k in sorted(found.routers(BEST))])
+    names = listed([net.nodes[k].label for k in sorted(found.routers(BEST))])
     gain = stats.paired(found.values(NONE), found.values(BEST))
     what = objective.title[:1].lower() + objective.title[1:]
     sentences = []
@@ -138,18 +139,18 @@ def headlines(found: Found) -> list[str]:
     near = [name for name in found.rankings if name != "random" and not _is_worse(found.behind(name))]
     same = [name for name in near if found.routers(name) == found.routers(BEST)]
     if same:
-        sentences.append(f"Chosen by {_list([picture.words(name) for name in same])}, too.")
+        sentences.append(f"Chosen by {listed([picture.words(name) for name in same])}, too.")
     told = [name for name in near if name not in same]
     if told:
         sentences.append(
-            f"Not significantly different from it: the choice by {_list([picture.words(name) for name in told])}."
+            f"Not significantly different from it: the choice by {listed([picture.words(name) for name in told])}."
         )
     if not near:
         sentences.append("Every centrality's choice is worse.")
-    better = [name for name in (*found.rankings, GREEDY) if _is_better(found, name)]
+    better = [name for name in (*found.rankings, GREEDY) if is_better(found, name)]
     if better:
         sentences.append(
-            f"On the fresh replications {_list([picture.words(name) for name in better])} did better than what the "
+            f"On the fresh replications {listed([picture.words(name) for name in better])} did better than what the "
             "search took for the best: --replicates and --runs make the search surer."
         )
     if not found.exhausted:
@@ -167,13 +168,6 @@ def headlines(found: Found) -> list[str]:
 
 def _is_worse(behind: Estimate) -> bool:
     return behind.excludes_zero and behind.mean > 0
-
-
-def _is_better(found: Found, name: str) -> bool:
-    if name not in {choice.name for choice in found.choices}:
-        return False
-    behind = found.behind(name)
-    return behind.excludes_zero and behind.mean < 0
 
 
 def _base(found: Found) -> str:
@@ -203,7 +197,3 @@ def _routers(found: Found, placement: Placement) -> str:
     labels = [found.case.topology.nodes[k].label for k in sorted(placement)]
     more = len(labels) - _MOST_ROUTERS
     return ", ".join(labels[:_MOST_ROUTERS]) + (f" and {more} more" if more > 0 else "")
-
-
-def _list(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

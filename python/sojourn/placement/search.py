@@ -313,6 +313,14 @@ def _local(budget: _Budget, candidates: Sequence[int], single: dict[int, float],
             return True
 
 
+def is_better(found: Found, name: str) -> bool:
+    """Return whether a choice is significantly better on the fresh seeds than what the search took for the best."""
+    if name not in {choice.name for choice in found.choices}:
+        return False
+    behind = found.behind(name)
+    return behind.excludes_zero and behind.mean < 0
+
+
 def unfinished(found: Found) -> float:
     """Return the share of transfers that did not end, over all judged placements."""
     return float(np.mean([values[UNFINISHED].mean() for values in found.fresh.values()]))

@@ -192,7 +192,7 @@ def _run(options: argparse.Namespace) -> int:
             scheduler=options.scheduler,
             force=options.force,
             max_runs=options.max_runs,
-            watch=progress.for_stream(),
+            watch=progress.for_stderr(),
         )
     except KeyboardInterrupt:
         print(

@@ -42,16 +42,27 @@ class Executor(Protocol):
         """End without waiting for unfinished batches."""
 
 
-class Threads:
-    """Threads of this process; the interpreter is released while they simulate."""
+class Local:
+    """Threads of this process that take batches from a queue.
 
-    def __init__(self, jobs: int) -> None:
-        self.width = jobs
-        self.note = f"{jobs} thread{'s' * (jobs > 1)}"
+    Parameters
+    ----------
+    width
+        Number of threads.
+    note
+        Where the runs are done.
+    stop
+        Stops batches that are under way.
+    """
+
+    def __init__(self, width: int, note: str, stop: Callable[[], None]) -> None:
+        self.width = width
+        self.note = note
         self._todo: queue.SimpleQueue[tuple[int, Batch] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._stop = core.Stop()
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(jobs)]
+        self._closed = False
+        self._stop_all = stop
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(width)]
         for thread in self._threads:
             thread.start()
 
@@ -68,7 +79,8 @@ class Threads:
 
     def close(self) -> None:
         """Stop what is under way."""
-        self._stop.set()
+        self._closed = True
+        self._stop_all()
         for _ in self._threads:
             self._todo.put(None)
         # The process must not end under them.
@@ -76,12 +88,27 @@ class Threads:
             thread.join()
 
     def _serve(self) -> None:
-        while (item := self._todo.get()) is not None:
+        while (item := self._todo.get()) is not None and not self._closed:
             number, batch = item
             try:
-                self._done.put((number, worker.run(batch, self._stop)))
+                self._done.put((number, self._batch(batch)))
             except BaseException as error:  # the driver decides what it means
                 self._done.put((number, error))
+
+    def _batch(self, batch: Batch) -> Done:
+        """Run a batch."""
+        raise NotImplementedError
+
+
+class Threads(Local):
+    """Threads that simulate; the interpreter is released while they do."""
+
+    def __init__(self, jobs: int) -> None:
+        self._stop = core.Stop()
+        super().__init__(jobs, f"{jobs} thread{'s' * (jobs > 1)}", self._stop.set)
+
+    def _batch(self, batch: Batch) -> Done:
+        return worker.run(batch, self._stop)
 
 
 class Cluster:

@@ -127,7 +127,7 @@ class Plan:
             Whether to show how far it is on standard error; by default if that is a terminal.
         """
         from sojourn.plan.execute import run
-        from sojourn.plan.progress import for_stream
+        from sojourn.plan.progress import for_stderr
 
         is_shown = sys.stderr.isatty() if progress is None else progress
-        return run(self, store, jobs=jobs, force=force, watch=for_stream() if is_shown else None)
+        return run(self, store, jobs=jobs, force=force, watch=for_stderr() if is_shown else None)

@@ -34,7 +34,7 @@ class Pilot:
     run_s: float
 
 
-def pilot(cells: Cells, budget_s: float = BUDGET_S) -> Pilot:
+def pilot(cells: Cells) -> Pilot:
     """Run replication 0 of cells from all parts of the plan until the time is over; at least one run.
 
     Runs on real packets take their duration, and none is made.
@@ -48,7 +48,7 @@ def pilot(cells: Cells, budget_s: float = BUDGET_S) -> Pilot:
         spans = [to_ns("duration", json.loads(cells.scenarios[cell.scenario])["duration"]) / 1e9 for cell in cells]
         return Pilot(0, sum(spans) / len(spans) + REAL_MORE_S)
     step = max(len(cells) // CELLS, 1)
-    end = time.monotonic() + budget_s
+    end = time.monotonic() + BUDGET_S
     runs, spent = 0, 0.0
     # From the middle outwards the order would not matter much; both ends come early, so that a range is covered.
     chosen = list(cells)[::step]

@@ -31,10 +31,9 @@ class Watch(Protocol):
         """After the last run."""
 
 
-def for_stream(stream: TextIO | None = None) -> Watch:
-    """Return what suits a stream: standard error by default."""
-    chosen = stream or sys.stderr
-    return Terminal() if chosen.isatty() else Lines(chosen)
+def for_stderr() -> Watch:
+    """Return what suits standard error."""
+    return Terminal() if sys.stderr.isatty() else Lines(sys.stderr)
 
 
 class Lines:

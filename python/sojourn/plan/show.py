@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Combination: TypeAlias = tuple[Value | None, ...]
 
 _PANELS: Final = 12
-_WIDE: Final = 12.0
 
 
 def headers(plan: Plan) -> list[str]:
@@ -93,7 +92,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
     figure
         The metric, and the factor over which it is drawn.
     """
-    from sojourn.plot import WIDTH, new_figure
+    from sojourn.canvas import WIDTH, is_wide, new_figure
 
     metric = metrics.find(figure.y)
     others = [
@@ -148,7 +147,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                 )
             if ticks is not None:
                 where.set_xticks(range(len(ticks)), ticks)
-            elif _is_wide(list(spots.values())):
+            elif is_wide(list(spots.values())):
                 where.set_xscale("log")
                 where.set_xticks(sorted(set(spots.values())), [f"{value:g}" for value in sorted(set(spots.values()))])
         axes[0].set_ylabel(metric.heading)
@@ -225,10 +224,6 @@ def _axis(levels: Sequence[Value | None]) -> tuple[dict[Value | None, float], li
         scale, unit = (1e-6, "Mbit/s") if numbers[0] == "bit_s" else (1.0, read.UNITS[numbers[0]])
         return dict(zip(found, (value * scale for value in numbers[1]), strict=True)), None, unit
     return {value: float(k) for k, value in enumerate(found)}, [str(value or "–") for value in found], ""
-
-
-def _is_wide(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) / min(values) > _WIDE
 
 
 def _algorithm(plan: Plan, label: str) -> str:

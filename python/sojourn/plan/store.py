@@ -170,6 +170,8 @@ class Store:
         ------
         StoreDamagedError
             If a file of it is not what was written.
+        SojournError
+            If the data set lacks one of the columns.
         """
         wanted = None if columns is None else list(dict.fromkeys((rows.KEY, *columns)))
         chosen = None if runs is None else pc.field(rows.KEY).isin(pa.array(list(runs), pa.string()))

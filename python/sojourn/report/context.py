@@ -16,6 +16,7 @@ from sojourn.metrics import Metric
 from sojourn.report import real, svg, words
 from sojourn.scheme import Scheme, unversioned
 from sojourn.stats import Estimate
+from sojourn.wording import listed
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -166,7 +167,7 @@ def phase_tables(results: Results) -> list[tuple[str, str, Table]]:
     for phase in results.phase_names:
         own = frame[frame["phase"] == phase]
         names = [name for name in _PHASES if name in own and np.isfinite(own[name]).any()]
-        names = [name for name in names if name != "mark_ratio" or (own[name].fillna(0) != 0).any()]
+        names = [name for name in names if metrics.is_telling(own, name)]
         columns = tuple(metrics.find(name) for name in names)
         rows = tuple(
             Row(
@@ -244,7 +245,7 @@ def headlines(results: Results) -> list[str]:
         else:
             corrected = results.corrected(name, first)
             ties = [label for label in known if label != first and not corrected[label] < 1 - stats.LEVEL]
-            sentences.append(f"{start}, not significantly different from {_and(ties)}.")
+            sentences.append(f"{start}, not significantly different from {listed(ties, 'the others')}.")
     return sentences
 
 
@@ -343,7 +344,7 @@ def flow_groups(results: Results) -> str:
     names = [str(group) for group in begun["group"].unique()] if not begun.empty else []
     if not names:
         return "all flows"
-    return f"the flows {_and(names)}" if len(names) <= MANY else f"the flows of {len(names)} groups"
+    return f"the flows {listed(names)}" if len(names) <= MANY else f"the flows of {len(names)} groups"
 
 
 def tested_queues(results: Results) -> str:
@@ -422,15 +423,9 @@ def definitions(results: Sequence[Results]) -> list[Metric]:
 
 
 def _says_something(results: Results, name: str) -> bool:
-    """Return whether a metric exists, and is not always zero because its cause is missing (marks without ECN)."""
-    if name not in results.metric_names():
-        return False
-    return name != "mark_ratio" or bool((results.runs[name].fillna(0) != 0).any())
+    """Return whether a metric exists and is worth a column."""
+    return name in results.metric_names() and metrics.is_telling(results.runs, name)
 
 
 def _is_time(text: object) -> bool:
     return text is not None and str(text).split()[0] not in ("0", "0s", "0ms", "0ns")
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "the others"

@@ -10,7 +10,7 @@ from importlib import resources
 from string import Template
 from typing import Any, Final
 
-__all__ = ["KINDS", "POSITIONS", "Kind", "Left", "Place", "Taken", "fill", "kind", "places"]
+__all__ = ["KINDS", "POSITIONS", "Kind", "Left", "Place", "Taken", "fill", "kind"]
 
 KINDS: Final = ("aqm", "congestion-control", "traffic", "paper", "scenario")
 """The kinds, in the order of ``kinds.toml``. A literal, so that the help needs no file."""
@@ -146,11 +146,6 @@ def kind(name: str) -> Kind:
         places=tuple(_place(one) for one in table["place"]),
         left=tuple(Left(**one) for one in table["left"]),
     )
-
-
-def places() -> dict[str, Kind]:
-    """Return every kind by its name."""
-    return {name: kind(name) for name in KINDS}
 
 
 @cache

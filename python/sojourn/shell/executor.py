@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import queue
 import sys
 import threading
 import time
@@ -13,11 +12,11 @@ from typing import Final
 from sojourn import core
 from sojourn.core import Document, SojournError
 from sojourn.plan import rows
-from sojourn.plan.executors import Answer
+from sojourn.plan.executors import Local
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import Run
 from sojourn.plan.worker import Batch, Done
-from sojourn.shell.carry import StoppedError, attempts, carry
+from sojourn.shell.carry import attempts, carry
 from sojourn.shell.flows import check as check_scenario
 from sojourn.shell.flows import check_machine
 
@@ -54,45 +53,13 @@ def with_scheme(scenario: Document, scheme: str | None) -> Document:
     return {**scenario, "links": [link, *scenario["links"][1:]]}
 
 
-class Packets:
+class Packets(Local):
     """Real packets on this machine. Runs follow each other, so they do not disturb each other."""
 
     def __init__(self, folder: Path) -> None:
-        self.width = 1
-        self.note = "real packets, one run at a time"
         self._folder = folder
-        self._todo: queue.SimpleQueue[tuple[int, Batch] | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True, name="real packets")
-        self._thread.start()
-
-    def submit(self, number: int, batch: Batch) -> None:
-        """Hand a batch over."""
-        self._todo.put((number, batch))
-
-    def next(self, timeout_s: float) -> Answer | None:
-        """Wait for a batch to end."""
-        try:
-            return self._done.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-
-    def close(self) -> None:
-        """Stop what is under way."""
-        self._stop.set()
-        self._todo.put(None)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        while (item := self._todo.get()) is not None and not self._stop.is_set():
-            number, batch = item
-            try:
-                self._done.put((number, self._batch(batch)))
-            except StoppedError:
-                return
-            except BaseException as error:  # the driver decides what it means
-                self._done.put((number, error))
+        super().__init__(1, "real packets, one run at a time", self._stop.set)
 
     def _batch(self, batch: Batch) -> Done:
         began = time.monotonic()

@@ -28,7 +28,6 @@ CHUNK = 1 << 16
 TCP_NOTSENT_LOWAT = 25
 TCP_INFO_BYTES, TOTAL_RETRANSMISSIONS_AT = 104, 100
 SO_TIMESTAMPNS = 35
-NEVER = (1 << 64) - 1
 GRACE_NS = 500_000_000
 """Datagrams that were sent by the end may arrive so long after it."""
 

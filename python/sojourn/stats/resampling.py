@@ -63,6 +63,11 @@ def quantile_interval(
     level, resamples, seed
         As for :func:`bootstrap`.
 
+    Raises
+    ------
+    ValueError
+        If `share` is not between 0 and 1.
+
     Notes
     -----
     A sample whose every value lies below the quantile, which happens with probability share^n, says nothing of an
@@ -112,6 +117,11 @@ def pooled_quantile(
         Of the pooled distribution below the quantile, between 0 and 1.
     level, resamples, seed
         As for :func:`bootstrap`.
+
+    Raises
+    ------
+    ValueError
+        If `share` is not between 0 and 1.
     """
     if not 0 < share < 1:
         raise ValueError(f"share={share} is impossible: allowed is between 0 and 1")

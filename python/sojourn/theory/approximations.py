@@ -78,7 +78,8 @@ def padhye_rate(
     window
         The receiver's, packets.
     """
-    p, rtt, b = _share("loss_ratio", loss_ratio), _positive("rtt_s", rtt_s), _positive("b", packets_per_ack)
+    p, rtt = _share("loss_ratio", loss_ratio), _positive("rtt_s", rtt_s)
+    b = _positive("packets_per_ack", packets_per_ack)
     timeouts = _positive("rto_s", rto_s) * min(1, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return min(window / rtt, 1 / (rtt * math.sqrt(2 * b * p / 3) + timeouts))
 

@@ -24,6 +24,8 @@ class Controller(Protocol):
     """Numbers of state that each link has."""
     has_queue: ClassVar[bool]
     """Whether the queue is a state; otherwise it is so short that its mean follows the rate at once."""
+    initial: ClassVar[float]
+    """The state that a run starts from."""
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         """Return the loss probability."""
@@ -60,6 +62,7 @@ class Red:
 
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if not (0 <= self.min_packets < self.max_packets and 0 < self.max_p <= 1 and 0 < self.w < 1):
@@ -106,6 +109,7 @@ class Pi:
 
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.asarray(np.clip(state[0], 0.0, 1.0), dtype=np.float64)
@@ -136,6 +140,7 @@ class Pie:
 
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 0.0
     _STEPS: ClassVar[Floats] = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
     _SCALES: ClassVar[Floats] = 1.0 / np.array([2048, 512, 128, 32, 8, 2, 1])
 
@@ -171,6 +176,7 @@ class Rem:
 
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.asarray(-np.expm1(-np.log(self.phi) * np.maximum(state[0], 0.0)), dtype=np.float64)
@@ -201,6 +207,7 @@ class Avq:
 
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 1.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         virtual = np.clip(state[0], 0.0, 1.0) * capacity
@@ -232,6 +239,7 @@ class Codel:
 
     states: ClassVar[int] = 1
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         losses = np.sqrt(np.maximum(state[0], 0.0)) / self.interval_s
@@ -270,6 +278,7 @@ class Threshold:
 
     states: ClassVar[int] = 0
     has_queue: ClassVar[bool] = False
+    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         rho = np.maximum(arriving / capacity, 1e-9)
@@ -300,6 +309,7 @@ class TailDrop:
 
     states: ClassVar[int] = 0
     has_queue: ClassVar[bool] = True
+    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.zeros_like(queue)

@@ -27,7 +27,9 @@ class Shape:
     name, title
         For commands and for people.
     published
-        Name of the governing text's function, and the location printed there.
+        Name of the governing text's function.
+    location
+        The location printed there, packets.
     width
         The width printed there, packets; 0: the shape has none.
     text

@@ -263,7 +263,7 @@ class Fluid:
         x[self._windows] = np.maximum(share * self.base, 1.0)
         x[self._ages] = np.where(self.is_cubic, np.cbrt(x[self._windows] * (1 - _BETA) / _C), 0.0)
         for (controller, _), place in zip(self.groups, self._states, strict=True):
-            x[place] = 1.0 if type(controller).__name__ == "Avq" else 0.0
+            x[place] = controller.initial
         return x
 
     @by_name

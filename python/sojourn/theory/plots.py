@@ -10,8 +10,7 @@ from sojourn import plot
 from sojourn.palette import INK, MUTED
 from sojourn.plot import Picture
 from sojourn.stats import Floats
-from sojourn.theory.fluid import Run
-from sojourn.theory.queue import Law, Queue
+from sojourn.theory.queue import Law
 from sojourn.theory.stability import Chart, Linear, gain
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31", "#7b4173")
@@ -28,34 +27,6 @@ def dropping_functions(laws: Mapping[str, Law], *, lengths: tuple[int, int]) -> 
         axes.set_xlabel("packets that an arrival finds")
         axes.set_ylabel("probability of loss")
         drawing.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
-    return drawing
-
-
-def distributions(queues: Mapping[str, Queue]) -> Picture:
-    """Draw the distribution of the number in the system for several queues."""
-    with plot.new_figure(plot.WIDTH, 3.6) as drawing:
-        axes = drawing.subplots()
-        for k, (name, own) in enumerate(queues.items()):
-            shown = own.distribution > 1e-7
-            n = np.arange(len(own.distribution))[shown]
-            axes.plot(n, own.distribution[shown], color=COLORS[k % 9], linestyle=_DASHES[k % 9], label=name)
-        axes.set_xlabel("packets in the system")
-        axes.set_ylabel("share of time")
-        axes.set_ylim(bottom=0)
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
-    return drawing
-
-
-def trajectory(runs: Mapping[str, Run], *, link: int = 0) -> Picture:
-    """Draw a link's queue over time for several solutions of a fluid model."""
-    with plot.new_figure(plot.WIDTH, 3.2) as drawing:
-        axes = drawing.subplots()
-        for k, (name, own) in enumerate(runs.items()):
-            axes.plot(own.time_s, own.queue_packets[:, link], color=COLORS[k % 9], label=name, linewidth=1.2)
-        axes.set_xlabel("s")
-        axes.set_ylabel("packets")
-        axes.set_ylim(bottom=0)
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3)
     return drawing
 
 

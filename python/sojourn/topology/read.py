@@ -214,12 +214,13 @@ def _speed(edge: Mapping[str, Any], source: str) -> int | None:
     return round(value * _UNITS[unit])
 
 
-def _weight(data: Mapping[str, Any], source: str, key: str = "weight") -> float | None:
-    if data.get(key) in (None, ""):
+def _weight(data: Mapping[str, Any], source: str) -> float | None:
+    given = data.get("weight")
+    if given in (None, ""):
         return None
-    value = _number(data[key])
+    value = _number(given)
     if value is None or value <= 0:
-        raise SojournError(f"{source}, line {data['']}: {key} is {data[key]!r}; allowed: a number above 0")
+        raise SojournError(f"{source}, line {data['']}: weight is {given!r}; allowed: a number above 0")
     return value
 
 

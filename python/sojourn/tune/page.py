@@ -149,7 +149,7 @@ def _candidate(tuning: Tuning, trial: Trial) -> dict[str, Any]:
     values = {parameter.name: parameter.value for parameter in Scheme(trial.text).parameters()}
     cells = []
     for place, each in enumerate(tuning.plan.objectives):
-        scale = _scale(tuning, each)
+        scale = picture.scale_of(tuning, each)
         seen = metrics.rounded(trial.scores[place] * scale, None)
         cells.append((seen, _score(tuning, trial.text, each)))
     return {
@@ -189,14 +189,10 @@ def _beside(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str,
 
 
 def _score(tuning: Tuning, text: str, objective: Objective) -> Cell:
-    found, scale = tuning.score(text, objective), _scale(tuning, objective)
+    found, scale = tuning.score(text, objective), picture.scale_of(tuning, objective)
     half = found.half_width
     mean, _, width = metrics.rounded(found.mean * scale, None if half is None else half * scale).partition(" ± ")
     return Cell(mean=mean, half=width, value=found.mean, low=found.low, high=found.high)
-
-
-def _scale(tuning: Tuning, objective: Objective) -> float:
-    return 100.0 if tuning.is_relative(objective) else objective.metric.scale
 
 
 def _score_unit(tuning: Tuning, objective: Objective) -> str:

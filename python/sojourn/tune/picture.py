@@ -47,18 +47,18 @@ def _front(
 ) -> dict[str, tuple[float, float]]:
     """Draw two objectives; return the positions of the rivals that need a label."""
     x_at, y_at = (tuning.plan.objectives.index(each) for each in (first, other))
-    xs = [_axis(tuning, first) * trial.scores[x_at] for trial in tuning.trials]
-    ys = [_axis(tuning, other) * trial.scores[y_at] for trial in tuning.trials]
+    xs = [scale_of(tuning, first) * trial.scores[x_at] for trial in tuning.trials]
+    ys = [scale_of(tuning, other) * trial.scores[y_at] for trial in tuning.trials]
     axes.scatter(xs, ys, s=9, color=RIVAL, alpha=0.5, linewidths=0, label="trials (search's seeds)")
     spots = []
     for trial in tuning.candidates:
         x, y = (tuning.score(trial.text, each) for each in (first, other))
         is_best = trial is tuning.best
         color, marker = (BEST, "*") if is_best else (FRONT, "o")
-        then = (trial.scores[x_at] * _axis(tuning, first), trial.scores[y_at] * _axis(tuning, other))
-        now = (x.mean * _axis(tuning, first), y.mean * _axis(tuning, other))
+        then = (trial.scores[x_at] * scale_of(tuning, first), trial.scores[y_at] * scale_of(tuning, other))
+        now = (x.mean * scale_of(tuning, first), y.mean * scale_of(tuning, other))
         axes.plot(*zip(then, now, strict=True), color=color, linewidth=0.7, alpha=0.6, zorder=2)
-        _cross(axes, x, y, _axis(tuning, first), _axis(tuning, other), color)
+        _cross(axes, x, y, scale_of(tuning, first), scale_of(tuning, other), color)
         label = "recommended" if is_best else "front, run again on fresh seeds"
         size, order = (110, 6) if is_best else (24, 4)
         axes.scatter(*now, s=size, marker=marker, color=color, zorder=order, linewidths=0, label=label)
@@ -66,8 +66,8 @@ def _front(
     far, names = outside(tuning), {}
     for name, text in tuning.plan.rivals.items():
         x, y = (tuning.score(text, each) for each in (first, other))
-        now = (x.mean * _axis(tuning, first), y.mean * _axis(tuning, other))
-        _cross(axes, x, y, _axis(tuning, first), _axis(tuning, other), INK)
+        now = (x.mean * scale_of(tuning, first), y.mean * scale_of(tuning, other))
+        _cross(axes, x, y, scale_of(tuning, first), scale_of(tuning, other), INK)
         axes.scatter(*now, s=34, marker="D", color=INK, zorder=4, linewidths=0)
         if name not in far:
             spots.append(now)
@@ -106,7 +106,7 @@ def outside(tuning: Tuning) -> list[str]:
 def progress(tuning: Tuning) -> Picture:
     """Draw a single objective over the trials, with the best so far."""
     (objective,) = tuning.plan.objectives
-    scale = _axis(tuning, objective)
+    scale = scale_of(tuning, objective)
     values = np.array([trial.scores[0] for trial in tuning.trials]) * scale
     best = np.minimum.accumulate(values * objective.sign) * objective.sign
     with new_figure(WIDTH, 3.4) as figure:
@@ -163,7 +163,7 @@ def share(tuning: Tuning, trial: Trial, label: str, objective: Objective) -> tup
     return found, 100 / abs(base) if base else math.nan
 
 
-def _axis(tuning: Tuning, objective: Objective) -> float:
+def scale_of(tuning: Tuning, objective: Objective) -> float:
     """Return the factor from a score to its axis: per cent where scores are relative."""
     return 100.0 if tuning.is_relative(objective) else objective.metric.scale
 

@@ -28,15 +28,15 @@ def arm_looks(compared: Comparison) -> list[Look]:
     return [of[name] for name in names]
 
 
-def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture:
-    """Draw an episode: a strip of choices for each controller, and its queue beside that of the best fixed scheme."""
+def timeline(compared: Comparison, weights: Weights) -> Picture:
+    """Draw the first episode: a strip of choices for each controller, and its queue and the best fixed scheme's."""
     adaptive = compared.adaptive
     best = compared.best(weights)
     strips: list[tuple[str, Episode]] = [
-        (f"controller, every {hold * adaptive.interval_s:g} s", compared.learnt[weights.name, hold][number])
+        (f"controller, every {hold * adaptive.interval_s:g} s", compared.learnt[weights.name, hold][0])
         for hold in adaptive.holds
     ]
-    strips.append(("told the kind of traffic", compared.clock[weights.name][1][number]))
+    strips.append(("told the kind of traffic", compared.clock[weights.name][1][0]))
     own = arm_looks(compared)
     times = np.arange(len(strips[0][1].arm) + 1, dtype=np.float64) * adaptive.interval_s
     with plot.new_figure(plot.WIDTH, 2.2 + 0.36 * len(strips) + 1.4 * len(strips)) as drawing:
@@ -55,7 +55,7 @@ def timeline(compared: Comparison, weights: Weights, number: int = 0) -> Picture
         used = sorted({arm for _, episode in strips for arm in episode.arm})
         handles = [panels[0].barh(-9, 0, color=own[arm].color, label=own[arm].short) for arm in used]
         drawing.legend(handles=handles, loc="outside upper left", ncols=len(used), frameon=False)
-        fixed = compared.fixed[best][number]
+        fixed = compared.fixed[best][0]
         for axes, (name, episode) in zip(panels[1:], strips, strict=True):
             for shown, color in ((fixed, MUTED), (episode, "#d55e00")):
                 axes.stairs(shown.queue_packets, times, baseline=None, color=color, linewidth=1.3)

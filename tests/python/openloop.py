@@ -114,6 +114,6 @@ def ours(scheme: str, events: Iterator[Event], *, seed: int | None = None) -> li
 
 
 def lines(events: Iterator[Event]) -> Iterator[str]:
-    """Yield the lines that crosscheck/ns3/codel reads."""
+    """Yield the lines that crosscheck/ns3/disc reads."""
     for event in events:
         yield f"+ {event.at_ns} {event.size_bytes}\n" if event.size_bytes else f"- {event.at_ns}\n"
