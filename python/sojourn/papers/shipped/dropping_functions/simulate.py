@@ -86,7 +86,9 @@ def settings(paper: Experiment, size: Size, run: Run) -> dict[str, Any]:
     found = {name: getattr(run, name) for name in ("part", "block", "demand")}
     found |= {"scheme": run.scheme.text if run.scheme else [one.text for one in paper.study]}
     found |= {"packets": size.packets, "warm_up_s": size.warm_up_s, "measured_s": size.measured_s}
-    return found | {"traffic": paper.traffic, "switchback": None if run.scheme else asdict(size.switchback)}
+    # A further run changes none of the others.
+    back = {name: value for name, value in asdict(size.switchback).items() if name != "runs"}
+    return found | {"traffic": paper.traffic, "switchback": None if run.scheme else back}
 
 
 def simulate(
