@@ -99,7 +99,7 @@ def test_beyond_its_windows_a_scheme_has_no_value() -> None:
 
 
 def test_a_laboratory_is_compared_where_both_have_every_scheme() -> None:
-    network, lab = datasets.with_cells(windows()), datasets.with_cells(windows())
+    network, lab = datasets.with_cells(windows(2)), datasets.with_cells(windows(2))
     # Without d8's windows of small loads, the laboratory has no d8 in the first range or two.
     lab = lab[(lab["label"] != "d8") | (lab["load"] > 0.97)]
     both = datasets.laboratory(PAPER, network, lab)
