@@ -92,6 +92,20 @@ def test_a_reading_of_no_condition_is_refused() -> None:
             runs.readings(tables, {}, found, ("quick", "full"), FILE)
 
 
+def test_patterns_may_have_choices_in_braces() -> None:
+    found = conditions(sweep=[sweep()])
+    only = {"{one,rate-*}": ["a=1"], "rate-{5,50}-percent": ["b.{c,d}=2"]}
+    table = {"name": "base", "reading": {}, "full": ["{one,rate-50}*"], "only": only}
+    (reading,) = runs.readings({"run": [table]}, {}, found, ("quick", "full"), FILE)
+    assert reading.conditions["full"] == ("one", "rate-50-percent")
+    assert [reading.sets_of(one) for one in found] == [
+        ("a=1",),
+        ("a=1", "b.c=2", "b.d=2"),
+        ("a=1", "b.c=2", "b.d=2"),
+        ("a=1",),
+    ]
+
+
 def test_every_cell_of_the_paper_is_possible() -> None:
     # Under every reading, each condition with its own overrides, quick or full.
     for reading in PAPER.readings:

@@ -75,12 +75,12 @@ def filled(text: str, at: str) -> str:
 
 
 def each(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return overrides with one entry for each choice in braces.
+    """Return overrides, or patterns of names, with one entry for each choice in braces.
 
     Examples
     --------
-    >>> each(["links.{a,b}.delay=1 ms"])
-    ('links.a.delay=1 ms', 'links.b.delay=1 ms')
+    >>> each(["links.{a,b}.delay=1 ms"]), each(["{reno,cubic}-*"])
+    (('links.a.delay=1 ms', 'links.b.delay=1 ms'), ('reno-*', 'cubic-*'))
     """
     found: list[str] = []
     for text in texts:

@@ -122,9 +122,11 @@ def readings(
         values = _values(need(one, "reading", file), known, where)
         base = base or values
         its = [rule for rule in rules if rule["when"].items() <= (base | values).items()] if is_run else []
-        only = {pattern: each(sets) for pattern, sets in one.get("only", {}).items()}
-        for pattern in only:
-            _matching([pattern], of, where)
+        only: dict[str, tuple[str, ...]] = {}
+        for choices, sets in one.get("only", {}).items():
+            for pattern in each([choices]):
+                _matching([pattern], of, where)
+                only[pattern] = (*only.get(pattern, ()), *each(sets))
         of_size = {
             size: tuple(own.name for own in _matching(one.get(size, ["*"]), of, where) if size in own.sizes)
             for size in sizes
@@ -163,6 +165,7 @@ def _values(given: Mapping[str, Any], known: Mapping[str, Any], where: str) -> d
 
 
 def _matching(patterns: Sequence[str], of: Sequence[Condition], where: str) -> list[Condition]:
+    patterns = each(patterns)
     for pattern in patterns:
         if not any(fnmatchcase(one.name, pattern) for one in of):
             known = ", ".join(one.name for one in of)
