@@ -86,8 +86,12 @@ def test_every_run_has_the_flows_of_its_condition(reading: Reading) -> None:
         if condition.sweep == "tcp_flows":
             expected = (int(condition.at), 5)
         assert (count["tcp"], count["udp"]) == expected
-        is_wireless = reading.values.get("place") == "wireless_queue"
-        assert under_test(document) == ({"far"} if is_wireless else {"wire"})
+        is_wireless = reading.values.get("place") == "wireless_queue" and name != "wired"
+        both = {"near", "far"} if condition.scenario == "directions" else {"far"}
+        assert under_test(document) == (both if is_wireless else {"wire"})
+        window = reading.values.get("window", "20")
+        transports = [one["transport"] for one in document["flows"] if one["name"].startswith("tcp")]
+        assert {one["window_limit"] for one in transports} == {f"{window} p"}
         wire = next(one for one in document["links"] if one["name"] == "wire")
         assert wire["rate"] == reading.values.get("wire", "10 Mbit/s")
 
