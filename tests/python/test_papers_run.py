@@ -169,10 +169,12 @@ def test_only_takes_tables_figures_and_names() -> None:
     assert [one.name for one in chosen(PAPER, "ftp-cbr")] == ["ftp-cbr"]
     points = {one.at: one.table for one in chosen(PAPER, "Figure 12")}
     assert (len(points), points["99 %"], points["1 %"]) == (8, "5", "")
+    # The quick form runs the conditions of the main conclusions, and a part of this name is the same.
+    assert chosen(PAPER, "Main conclusions") == chosen(PAPER, None, "quick")
     with pytest.raises(
         sj.SojournError,
         match=r"'Figure 99': this study runs no figure or table of that name.*; "
-        "use one of: .*Table 4",
+        "use one of: .*Table 4.*main conclusions",
     ):
         chosen(PAPER, "Figure 99")
 

@@ -12,7 +12,7 @@ import pytest
 
 from sojourn import SojournError, core, papers
 from sojourn.cli import main
-from sojourn.papers import documents, execute, points
+from sojourn.papers import execute, points
 from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.threshold import routes
 from sojourn.plan import expand
@@ -172,15 +172,10 @@ def test_a_route_must_name_every_node() -> None:
         routes.routes(document, PAPER.places, "1446 B")
 
 
-def test_the_smoke_of_the_threshold_study(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    few = replace(PAPER, replications=PAPER.replications | {"quick": 2})
-    monkeypatch.setattr(documents, "load", lambda *_: few)
-    assert (
-        main(["papers", "run", "threshold", "--quick", "--only", "single-linux-reno-100-ms", "--out", str(out)]) == 0
-    )
+    words = ["--quick", "--only", "single-linux-reno-100-ms", "--replicates", "2", "--out", str(out)]
+    assert main(["papers", "run", "threshold", *words]) == 0
     printed = capsys.readouterr().out
     # Three schemes, two replications; the picture of the last minute finds its three runs in the store.
     assert printed.startswith("6 runs made, 3 found")

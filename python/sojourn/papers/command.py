@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import suggest
 from sojourn.cli import interarrival, text
-from sojourn.cli.options import add_group, add_jobs, number
+from sojourn.cli.options import add_group, add_jobs, add_number, number
 from sojourn.core import SojournError
 from sojourn.papers import documents, figures, guests, shipped
 from sojourn.papers.conditions import conditions_of
@@ -20,6 +20,7 @@ from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Condition, Paper
 
 INTERRUPTED = 130
+MAIN = "main conclusions"
 
 
 def add(verbs: Any) -> None:
@@ -49,7 +50,13 @@ def add(verbs: Any) -> None:
     run.add_argument(
         "--only",
         metavar="FIGURE",
-        help='run figures, tables or conditions, as in --only "Table 4, http-*"; other claims are not run',
+        help='run figures, tables or conditions, as in --only "Table 4, http-*", or those of the "main conclusions"; '
+        "other claims are not run",
+    )
+    add_number(
+        run,
+        "--replicates",
+        "replications of every run (default: the study's; --full then runs more of them where an interval is open)",
     )
     run.add_argument(
         "--aqm",
@@ -101,15 +108,15 @@ def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition
     SojournError
         If nothing of it is run yet.
     """
+    main = {one.name for claim in paper.claims if claim.is_main for one in conditions_of(claim, paper.conditions)}
     if only is None:
-        main = [claim for claim in paper.claims if claim.is_main]
-        needed = {one.name for claim in main for one in conditions_of(claim, paper.conditions)}
-        return [one for one in paper.conditions if size == "full" or not main or one.name in needed]
+        return [one for one in paper.conditions if size == "full" or not main or one.name in main]
     if "," in only:
         several = {one.name for part in only.split(",") for one in chosen(paper, part.strip(), size)}
         return [one for one in paper.conditions if one.name in several]
     wanted = only.casefold()
-    found = {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
+    found = main if wanted == MAIN else set()
+    found |= {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
     found = found or {one.name for one in figures.conditions_of(paper, only)}
     if not found:
         found = {
@@ -124,7 +131,7 @@ def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition
     if not found:
         alone = (one for one in paper.conditions if one.table or not one.sweep)
         known = [figure.name for figure in figures.load(paper)]
-        known += [f"Table {one.table}" if one.table else one.name for one in alone]
+        known += [f"Table {one.table}" if one.table else one.name for one in alone] + [MAIN] * bool(main)
         meant = suggest.hint(only, known)
         raise SojournError(
             f"--only {only!r}: this study runs no figure or table of that name{meant}; use one of: {', '.join(known)}"
@@ -138,8 +145,11 @@ def _run(options: argparse.Namespace) -> int:
     options.out = place
     run = shipped.hook(where / name, "run")
     try:
-        if run and options.aqm:
-            raise SojournError("--aqm: this study runs programs of its own; allowed: any study with runs.toml")
+        for option, value in (("--aqm", options.aqm), ("--replicates", options.replicates)):
+            if run and value:
+                raise SojournError(
+                    f"{option}: this study runs programs of its own; allowed: any study with runs.toml"
+                )
         print(run(options, name, where) if run else _run_paper(options, documents.load(name, where)))
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; {place} keeps the finished runs, the same command continues", file=sys.stderr)
@@ -153,6 +163,8 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
             "--hours is only for studies of measurement windows; this study runs until it is finished, and the same "
             "command continues after an interruption"
         )
+    if options.replicates is not None and options.replicates < 2:
+        raise SojournError(f"--replicates {options.replicates}: allowed: 2 or more, because intervals decide")
     from sojourn import folder
     from sojourn.papers import execute, ledger, overtime, page, record
     from sojourn.plan import progress
@@ -166,8 +178,8 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
     own = [] if is_alone else chosen(paper, options.only, size)
-    measured = runner.run(paper.replications["quick"], size, own)
-    if size == "full":
+    measured = runner.run(options.replicates or paper.replications["quick"], size, own)
+    if size == "full" and options.replicates is None:
         pilot = ledger.make(paper, measured)
         if options.record:
             record.write(pilot, f"{size}, pilot")
@@ -179,7 +191,8 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
     if options.record:
-        record.write(judged, size)
+        part = [options.only] if options.only else []
+        record.write(judged, ", ".join([size, *part, f"{measured.replications} replications"]))
         keep = shipped.hook(paper.folder, "record")
         if keep:
             keep(paper, measured)
