@@ -6,6 +6,7 @@ import html
 import re
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from sojourn import papers
 from sojourn.papers import Outcome, evidence, execute, figures, page
 from sojourn.papers.ledger import Ledger
+from sojourn.papers.model import Claim
+from sojourn.papers.predicate import PHRASES, predicate
 from synthetic import REPLICATIONS, judged, measure, some_readings, trace
 
 PAPER = some_readings(papers.load("daqm"))
@@ -118,10 +121,46 @@ def test_a_predicate_names_every_scheme_of_its_groups() -> None:
     (one,) = [claim for claim in PAPER.claims if claim.id == "fig11-configurations-queue-lowest-2"]
     # Two groups of schemes.toml: dAQM's three, and those that the study did not propose.
     assert one.subject == ("configurations",)
-    wanted = "best of dAQM_c1, dAQM_c2, dAQM_c3: lowest against RED, PIE, CoDel, FQ-CoDel, COBALT ("
-    assert page.predicate(PAPER, PAPER.printed, one).startswith(wanted)
-    shown = [page.predicate(PAPER, PAPER.printed, claim).partition(":")[0] for claim in PAPER.claims]
-    assert not any(group in text.split(", ") for group in PAPER.groups for text in shown)
+    wanted = (
+        "Queue length: best of dAQM_c1, dAQM_c2, dAQM_c3 lowest, compared with RED, PIE, CoDel, FQ-CoDel, COBALT "
+        "(HTTP, CBR, each drop rate, offered load and packet size)"
+    )
+    assert predicate(PAPER, PAPER.printed, one) == wanted
+
+
+@pytest.mark.parametrize("name", ["daqm", "fairness", "threshold"])
+def test_a_predicate_has_words_for_every_comparison(name: str) -> None:
+    paper = papers.load(name)
+    identifiers = {
+        *paper.groups,
+        *(one for claim in paper.claims for one in (*claim.flow, *claim.model, *claim.sweep)),
+    }
+    unknown = {one for one in identifiers if "_" in one}
+    for claim in paper.claims:
+        text = predicate(paper, paper.printed, claim)
+        assert claim.comparison in PHRASES
+        assert not any(one in text for one in unknown), text
+        assert not re.search(r"  |[{}]|\( |, \)|: $|None", text), text
+        metric = claim.metric.partition("@")[0]
+        assert "_" not in metric or metric not in text
+
+
+def test_what_a_predicate_says_of_conditions() -> None:
+    def of(**fields: Any) -> str:
+        plain = {"id": "", "section": "", "place": "", "quote": "", "subject": ("pie",), "metric": "loss_ratio"}
+        claim = Claim(**plain | {"flow": ("http",), "model": ("cbr",)} | fields)
+        return predicate(PAPER, PAPER.printed, claim).removeprefix("Packet loss ratio: PIE ")
+
+    assert of(comparison="higher_in", instead_flow=("ftp",)) == "higher for HTTP than for FTP (CBR)"
+    assert of(comparison="higher_in", instead_model=("vbr",), amount="2") == (
+        "higher by a factor of 2 for CBR than for VBR (HTTP)"
+    )
+    ends = {"sweep": ("packet_size",), "at": "50 B", "instead_at": "no sweep"}
+    assert of(comparison="alike_in", **ends) == "alike for packet size 50 B and for the usual packet size (HTTP, CBR)"
+    assert of(comparison="nth_lowest", against=("others",), left_out=("red",), rank=2) == (
+        "second lowest of all but RED (HTTP, CBR)"
+    )
+    assert of(comparison="increases_with", sweep=("packet_size",)) == "rising with packet size (HTTP, CBR)"
 
 
 def test_a_claim_about_a_sweep_shows_its_ends() -> None:

@@ -132,6 +132,7 @@ def of_study(
             Row(name, one["name"], one["metrics"][0], one["unit"], float(one["scale"])) for name, one in rows
         ),
         "claims": _claims(need(claims, "sentence", place), claims.get("main", ()), place),
+        "labels": {key: str(value) for key, value in claims.get("labels", {}).items()},
     }
 
 

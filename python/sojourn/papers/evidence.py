@@ -36,13 +36,6 @@ def row_of(paper: Paper, metric: str) -> Row:
     return found or Row(metric, known.title.lower(), metric, known.unit, 1.0)
 
 
-def label(metric: str) -> str:
-    """Return what a metric is called in a sentence: of a place or a kind with its name."""
-    name, _, place = metric.partition("@")
-    found = "most quantities" if name == "any" else metrics.find(name).title.lower()
-    return f"{found}, {place}" if place else found
-
-
 def unit(row: Row) -> str:
     """Return the unit of a row for numbers; empty for a ratio."""
     found = row.unit.split(",")[0]

@@ -178,6 +178,8 @@ class Study:
         Groups of schemes by name.
     rows, claims
         Rows of its tables, and what it claims.
+    labels
+        What stands in reports for names of traffic, places and metrics in ``claims.toml``.
     """
 
     folder: Path
@@ -186,6 +188,7 @@ class Study:
     groups: dict[str, tuple[str, ...]]
     rows: tuple[Row, ...]
     claims: tuple[Claim, ...]
+    labels: dict[str, str]
 
     @property
     def name(self) -> str:

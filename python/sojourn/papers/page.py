@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,8 @@ from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger, not_run
-from sojourn.papers.model import Claim, Condition, Paper, Study
+from sojourn.papers.model import Claim, Condition, Paper
+from sojourn.papers.predicate import predicate
 from sojourn.papers.runs import slug
 from sojourn.report import svg
 
@@ -213,24 +214,3 @@ def headline(judged: Ledger) -> list[str]:
                 f"Of {len(ids)} {what}, under the base reading: {counts}; over {len(known)} readings, {span}."
             )
     return found
-
-
-def predicate(paper: Study, printed: Mapping[str, str], claim: Claim) -> str:
-    """Return what is compared, in a line, with every scheme of a group by the name that is printed of it."""
-
-    def names(of: tuple[str, ...]) -> str:
-        return ", ".join(printed.get(one, one.replace("_", " ")) for one in paper.ids(of))
-
-    parts = [
-        "best of" if claim.is_best_of else "",
-        f"{names(claim.subject)}:",
-        "not" if claim.is_negated else "",
-        "slightly" if claim.is_slight else "",
-        claim.comparison.replace("_", " "),
-        f"{claim.bound.replace('_', ' ')} {claim.amount}".strip(),
-        claim.value,
-        f"rank {claim.rank}" if claim.rank else "",
-        f"against {names(claim.against)}" if claim.against else "",
-        f"({evidence.label(claim.metric)})",
-    ]
-    return " ".join(part for part in parts if part)

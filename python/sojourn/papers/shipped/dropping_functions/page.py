@@ -12,7 +12,8 @@ from sojourn import core, report
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Claim
-from sojourn.papers.page import headline, predicate, summary
+from sojourn.papers.page import headline, summary
+from sojourn.papers.predicate import predicate
 from sojourn.papers.shipped.dropping_functions import datasets, pictures, switching, tables
 from sojourn.papers.shipped.dropping_functions.datasets import Judged, World
 from sojourn.papers.shipped.dropping_functions.device import Device
@@ -56,11 +57,13 @@ class Results:
 def render(paper: Experiment, of: Results) -> str:
     """Return the page; it depends only on the windows."""
     places: dict[str, list[dict[str, Any]]] = {}
+    # "d1, RED" is d1 in a list of schemes.
+    short = {one: printed.partition(",")[0] for one, printed in paper.printed.items()}
     for claim in paper.claims:
         row: dict[str, Any] = {
             "id": claim.id,
             "quote": claim.quote,
-            "predicate": predicate(paper, paper.printed, claim),
+            "predicate": predicate(paper, short, claim),
         }
         row |= {"at": claim.at or "each range", "cells": _cells(of, claim)}
         places.setdefault(claim.place, []).append(row)
