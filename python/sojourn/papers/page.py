@@ -185,10 +185,19 @@ class _Page:
             "evidence": evidence.lines(self.paper, self.measured, claim, base),
             "turning": turning.name if turning else "",
             "evidence_there": evidence.lines(self.paper, self.measured, claim, turning) if turning else [],
-            "readings": "; ".join(f"{one.value} under {', '.join(names)}" for one, names in under.items() if names),
+            "readings": "; ".join(f"{one.value} under {_listed(names)}" for one, names in under.items() if names),
         }
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Return readings in quotes, as their names have commas; of many their number, since a table has them all."""
+    if len(names) > MOST_NAMES:
+        return f"{len(names)} other readings"
+    return ", ".join(f"“{one}”" for one in names)
+
+
+MOST_NAMES: Final = 6
+"""Names of readings in a line."""
 FEWEST: Final = 10
 """A reading that decides fewer claims has no share of those that hold."""
 
