@@ -123,7 +123,7 @@ def test_a_predicate_names_every_scheme_of_its_groups() -> None:
     assert one.subject == ("configurations",)
     wanted = (
         "Queue length: best of dAQM_c1, dAQM_c2, dAQM_c3 lowest, compared with RED, PIE, CoDel, FQ-CoDel, COBALT "
-        "(HTTP, CBR, each drop rate, offered load and packet size)"
+        "(HTTP; CBR; each drop rate, offered load and packet size)"
     )
     assert predicate(PAPER, PAPER.printed, one) == wanted
 
@@ -153,14 +153,46 @@ def test_what_a_predicate_says_of_conditions() -> None:
 
     assert of(comparison="higher_in", instead_flow=("ftp",)) == "higher for HTTP than for FTP (CBR)"
     assert of(comparison="higher_in", instead_model=("vbr",), amount="2") == (
-        "higher by a factor of 2 for CBR than for VBR (HTTP)"
+        "higher by a factor of about 2 for CBR than for VBR (HTTP)"
     )
     ends = {"sweep": ("packet_size",), "at": "50 B", "instead_at": "no sweep"}
-    assert of(comparison="alike_in", **ends) == "alike for packet size 50 B and for the usual packet size (HTTP, CBR)"
-    assert of(comparison="nth_lowest", against=("others",), left_out=("red",), rank=2) == (
-        "second lowest of all but RED (HTTP, CBR)"
+    assert of(comparison="alike_in", **ends) == (
+        "alike for packet size 50 B and for the packet size of the tables (HTTP; CBR)"
     )
-    assert of(comparison="increases_with", sweep=("packet_size",)) == "rising with packet size (HTTP, CBR)"
+    assert of(comparison="nth_lowest", against=("others",), left_out=("red",), rank=2) == (
+        "second lowest of the eight schemes but RED (HTTP; CBR)"
+    )
+    # A mean over each side of a comparison; a trend over its range.
+    assert of(comparison="higher_in", instead_flow=("ftp", "voip"), sweep=("packet_size",)) == (
+        "higher for HTTP than for each of FTP and VoIP (CBR; mean over packet size)"
+    )
+    assert of(comparison="increases_with", sweep=("packet_size",), sweep_range="50 B to 1400 B") == (
+        "rising with packet size (HTTP; CBR; 50 B to 1400 B)"
+    )
+    # RED's threshold is 500 packets: a number has the unit of its metric.
+    assert of(comparison="below", metric="queue_packets_mean", value="500").endswith(" below 500 packets (HTTP; CBR)")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        # Of several schemes, judge.py has "at least one does not" for the contrary, and "none is" for `best`.
+        ({"comparison": "below", "value": "0"}, "Packet loss ratio: not all of RED, PIE below 0"),
+        ({"comparison": "best", "against": ("codel",)},
+         "Packet loss ratio: none of RED, PIE best, compared with CoDel"),
+        ({"comparison": "below", "value": "0", "is_best_of": True},
+         "Packet loss ratio: best of RED, PIE not below 0"),
+        ({"comparison": "alike", "metric": "any"}, "Not in each of the six quantities: RED, PIE alike"),
+        ({"comparison": "better", "metric": "any", "against": ("codel",)},
+         "Not in most of the six quantities: RED, PIE better than CoDel"),
+        ({"comparison": "best", "metric": "any", "against": ("codel",)},
+         "In none of the six quantities: RED, PIE best, compared with CoDel"),
+    ],
+)  # fmt: skip
+def test_a_contrary_says_of_how_many_schemes_and_quantities_it_is(fields: dict[str, Any], said: str) -> None:
+    plain = {"id": "", "section": "", "place": "", "quote": "", "subject": ("red", "pie"), "metric": "loss_ratio"}
+    claim = Claim(**plain | {"is_negated": True} | fields)
+    assert predicate(PAPER, PAPER.printed, claim) == f"{said} (all traffic that was run with these schemes)"
 
 
 def test_a_claim_about_a_sweep_shows_its_ends() -> None:

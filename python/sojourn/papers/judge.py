@@ -22,8 +22,8 @@ MAKERS: Final[Mapping[str, Maker]] = {**OF_SCHEMES, **OVER_SWEEPS, **BETWEEN_CON
 """The comparisons that are evaluated."""
 
 _OF_FIGURE: Final = ("low", "high", "rank_better_in", "rank_alike_in")
-_ALIKE: Final = ("alike", "alike_in", "insensitive_to")
-_NEGATED_THEMSELVES: Final = ("best", "peaks_at")
+OF_EACH: Final = ("alike", "alike_in", "insensitive_to")
+OF_NONE: Final = ("best", "peaks_at")
 
 EMPTY_PACKETS: Final = 0.01
 """A queue that holds less on average, and loses nothing, is empty."""
@@ -179,7 +179,7 @@ def _missing(claim: Claim, one: Setting, rows: Sequence[str]) -> str:
 
 def _in_one(claim: Claim, one: Setting, rows: Sequence[str]) -> Statement:
     maker = MAKERS[claim.comparison]
-    negates_itself = claim.comparison in _NEGATED_THEMSELVES
+    negates_itself = claim.comparison in OF_NONE
     if claim.metric != "any":
         found = maker(claim, one, claim.metric)
         return contrary(found) if claim.is_negated and not negates_itself else found
@@ -187,7 +187,7 @@ def _in_one(claim: Claim, one: Setting, rows: Sequence[str]) -> Statement:
     if negates_itself and claim.is_negated:
         # In none of the six; each part is the contrary for its metric.
         return every(parts)
-    whole = every(parts) if claim.comparison in _ALIKE else most_of(parts)
+    whole = every(parts) if claim.comparison in OF_EACH else most_of(parts)
     return contrary(whole) if claim.is_negated else whole
 
 

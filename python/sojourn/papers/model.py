@@ -262,10 +262,13 @@ class Paper(Study):
         return f"{self.texts[scheme]} on {', '.join(links)}" if links else self.texts[scheme]
 
     def figure_of(self, claim: Claim) -> tuple[str, ...]:
-        """Return the schemes of a claim's figure: a part has that of its figure; recalled or several: the eight."""
+        """Return the schemes of a claim's figure."""
+        return self.ids((self.group_of(claim),))
+
+    def group_of(self, claim: Claim) -> str:
+        """Return the group of a claim's figure: a part has that of its figure; of several figures the eight."""
         place = claim.place.split(";")[0].strip()
-        group = self.figures.get(place, self.figures.get(place.rstrip("abcdef"), "eight"))
-        return self.ids((group,))
+        return self.figures.get(place, self.figures.get(place.rstrip("abcdef"), "eight"))
 
     def subject_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes that a claim is about."""

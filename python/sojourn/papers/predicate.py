@@ -1,20 +1,22 @@
-"""What a claim compares, as a line of words: its quantity, its schemes, how they compare, and under which traffic."""
+"""What a claim is judged on, in a line of words: quantity, schemes, how they compare, and the traffic."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sojourn import metrics
 from sojourn.papers.conditions import EACH, NO_SWEEP
-from sojourn.papers.model import Claim, Study
-from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS
+from sojourn.papers.judge import OF_EACH, OF_NONE
+from sojourn.papers.model import Claim, Paper, Study
+from sojourn.papers.trends import BETWEEN_CONDITIONS, OVER_SWEEPS, POOLED
 
 PHRASES: Final = {
     "lower": "lower than {against}",
     "higher": "higher than {against}",
     "lower_by": "lower than {against} by {amount}",
-    "higher_by": "higher than {against} by {amount}",
+    "higher_by": "higher than {against} by {amount}{share}",
     "lowest": "lowest{beside}",
     "highest": "highest{beside}",
     "nth_lowest": "{ordinal} lowest{beside}",
@@ -32,61 +34,72 @@ PHRASES: Final = {
     "gap_decreases_with": "at a distance to {against} that shrinks with {sweep}",
     "gap_greater_in": "further from {against} for {here} than for {there}",
     "higher_in": "higher{by} for {here} than for {there}",
-    "better_in": "better, in relation to {against}, for {here} than for {there}",
+    "better_in": "better, in relation to the best of {against}, for {here} than for {there}",
     "alike_in": "alike for {here} and for {there}",
     "rank_better_in": "of better rank for {here} than for {there}",
-    "rank_alike_in": "of the same rank for {here} and for {there}",
+    "rank_alike_in": "of the same rank in all conditions, {here} and {there}",
     "spread_lower_in": "closer together for {here} than for {there}",
-    "follows": "rising with {driver}",
-    "opposes": "falling with {driver}",
+    "follows": "{rising} {driver} over these schemes and conditions together",
+    "opposes": "falling with {driver} over these schemes and conditions together",
     "peaks_at": "with a peak over {sweep}{at}",
     "peak_greater": "with a greater peak over {sweep} than {against}",
-    "equals": "equal to {value}",
+    "equals": "equal to {value}{margin}",
     "below": "below {value}",
     "unjudgeable": "(no run can decide it)",
 }
 """By comparison of ``claims.toml``. against: schemes; beside: the same, after a superlative; here, there: traffic."""
+
 _ORDINALS: Final = ("zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_FEW: Final = 4
+"""So many others are named; more are a group."""
+_ACROSS: Final = {"some": "in at least one of these", "most": "in most of these"}
 _BETWEEN: Final = (*BETWEEN_CONDITIONS, "rank_alike_in")
 
 
 def predicate(paper: Study, printed: Mapping[str, str], claim: Claim) -> str:
-    """Return what is compared, with every scheme of a group by the name that is printed of it."""
+    """Return what a claim is judged on, with every scheme of a group by the name that is printed of it."""
 
-    def schemes(of: tuple[str, ...]) -> str:
-        return ", ".join(printed.get(one, label(paper, one)) for one in paper.ids(of))
+    def schemes(of: Sequence[str]) -> str:
+        return ", ".join(printed.get(one, label(paper, one)) for one in paper.ids(tuple(of)))
 
-    against, beside = schemes(claim.against), f", compared with {schemes(claim.against)}"
-    if claim.against == ("others",):
-        against = "all others" + (f" but {schemes(claim.left_out)}" if claim.left_out else "")
-        beside = f" of {against.replace(' others', '')}"
+    against = schemes(claim.against)
+    beside = f", compared with {against}"
+    if claim.against == ("others",) and isinstance(paper, Paper):
+        others, but = paper.against_of(claim), f" but {schemes(claim.left_out)}" if claim.left_out else ""
+        group = f"{label(paper, paper.group_of(claim))}{but}"
+        against = f"all others of {group}" if len(others) > _FEW else schemes(others)
+        beside = f" of {group}" if len(others) > _FEW else f", compared with {against}"
     amount = f"{claim.bound.replace('_', ' ')} {claim.amount}".strip()
+    amount = amount.replace(" to ", " and ") if claim.bound == "between" else amount
     here, there = _sides(paper, claim)
     how = PHRASES.get(claim.comparison, claim.comparison.replace("_", " ")).format(
         against=against,
         beside=beside if claim.against else "",
         amount=amount,
-        by=f" by a factor of {amount}" if amount else "",
+        share=" of the highest value" if "percent" in claim.readings else "",
+        by=f" by a factor of about {amount.removesuffix(' times')}" if amount else "",
         rank=claim.rank,
         ordinal=dict(enumerate(_ORDINALS)).get(claim.rank or 0, f"{claim.rank}th"),
-        sweep=_several(paper, claim.sweep, "and"),
+        sweep=_sweep(paper, claim),
+        rising="better at a higher" if claim.metric == "any" else "rising with",
         driver=quantity(paper, claim.driver) if claim.driver else "",
         at=f" at {claim.at}" if claim.at else "",
-        value=claim.value,
+        value=_with_unit(claim),
+        margin="" if re.fullmatch(r"0( .*)?", claim.value) else ", within the margin",
         here=here,
         there=there,
     )
-    what, where = quantity(paper, claim.metric), _traffic(paper, claim) if claim.comparison != "unjudgeable" else ""
-    words = [
-        f"{what[:1].upper() if what[:2].islower() else what[:1]}{what[1:]}:",
-        "best of" if claim.is_best_of else "",
-        schemes(claim.subject),
-        "not" if claim.is_negated else "",
-        "slightly" if claim.is_slight else "",
-        how,
-        f"({where})" if where else "",
-    ]
-    return " ".join(one for one in words if one)
+    is_several = len(paper.ids(claim.subject)) > 1 and not claim.is_best_of
+    words = [_quantities(paper, claim)]
+    if claim.is_negated and claim.metric != "any":
+        none_of = "none of" if claim.comparison in OF_NONE else "not all of"
+        words += [none_of, schemes(claim.subject), how] if is_several else [schemes(claim.subject), "not", how]
+    else:
+        words += [schemes(claim.subject), "slightly" if claim.is_slight else "", how]
+    if claim.is_best_of:
+        words.insert(1, "best of")
+    where = "" if claim.comparison == "unjudgeable" else _traffic(paper, claim)
+    return " ".join(one for one in (*words, f"({where})" if where else "") if one)
 
 
 def quantity(paper: Study, metric: str) -> str:
@@ -94,43 +107,74 @@ def quantity(paper: Study, metric: str) -> str:
     name, _, place = metric.partition("@")
     if found := next((row.title for row in paper.rows if row.metric == metric), paper.labels.get(metric)):
         return found
-    title = "several quantities" if name == "any" else metrics.find(name).title
+    title = metrics.find(name).title
     found = paper.labels.get(name) or f"{title[:1].lower()}{title[1:]}"
     return f"{found}, {label(paper, place)}" if place else found
 
 
 def label(paper: Study, name: str) -> str:
-    """Return what stands for an identifier of traffic or a place: that of ``[labels]`` in ``claims.toml``."""
+    """Return what ``[labels]`` of ``claims.toml`` has for an identifier of traffic, a place or a group."""
     return paper.labels.get(name, name.replace("_", " "))
 
 
-def _several(paper: Study, names: Sequence[str], word: str) -> str:
+def _quantities(paper: Study, claim: Claim) -> str:
+    """Return what begins a line; where no quantity is named, in how many of them the comparison must hold."""
+    several = paper.labels.get("any", "the quantities of the tables")
+    if claim.metric != "any" or claim.comparison == "unjudgeable":
+        what = several if claim.metric == "any" else quantity(paper, claim.metric)
+        return f"{what[:1].upper() if what[:2].islower() else what[:1]}{what[1:]}:"
+    how_many = "each" if claim.comparison in OF_EACH else "most"
+    if claim.comparison in OF_NONE and claim.is_negated:
+        return f"In none of {several}:"
+    return f"Not in {how_many} of {several}:" if claim.is_negated else f"In {how_many} of {several}:"
+
+
+def _with_unit(claim: Claim) -> str:
+    known = metrics.find(claim.metric.partition("@")[0]).unit
+    return f"{claim.value} {known}" if known and re.fullmatch("[0-9.]+", claim.value) else claim.value
+
+
+def _several(paper: Study, names: Sequence[str]) -> str:
     *first, last = [label(paper, one) for one in names] or [""]
-    return f"{', '.join(first)} {word} {last}" if first else last
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _sweep(paper: Study, claim: Claim) -> str:
+    """Return what is varied; of features alone where such a sweep is among the conditions."""
+    names = _several(paper, claim.sweep)
+    own = f"{names.replace(' ', '_')} of {' '.join(claim.features)}"
+    if claim.features and isinstance(paper, Paper) and any(one.sweep == own for one in paper.conditions):
+        return f"{names} of {_several(paper, claim.features)}"
+    return names
 
 
 def _sides(paper: Study, claim: Claim) -> tuple[str, str]:
     """Return what a comparison of conditions has on its two sides: only what differs."""
-    here, there = [], []
-    for own, other in ((claim.flow, claim.instead_flow), (claim.model, claim.instead_model)):
-        if other:
-            here.append(_several(paper, own, "and"))
-            there.append(_several(paper, other, "and"))
-    if claim.instead_at:
-        here.append(_point(paper, claim, claim.at))
-        there.append(_point(paper, claim, claim.instead_at))
-    if not there:
-        return _several(paper, claim.model, "and"), "others"
-    return " at ".join(one for one in here if one), " at ".join(one for one in there if one)
+
+    def side(flow: Sequence[str], model: Sequence[str], at: str, *, is_other: bool) -> str:
+        each = "each of " if is_other and claim.comparison != "rank_alike_in" else ""
+        kinds = [f"{each if len(of) > 1 else ''}{_several(paper, of)}" for of in (flow, model) if of]
+        where = [_point(paper, claim, at)] if claim.instead_at else []
+        return " at ".join([one for one in (" under ".join(kinds), *where) if one])
+
+    if not (claim.instead_flow or claim.instead_model or claim.instead_at):
+        return _several(paper, claim.model), label(paper, "others")
+    flow, model = claim.flow if claim.instead_flow else (), claim.model if claim.instead_model else ()
+    here = side(flow, model, claim.at, is_other=False)
+    return here, side(claim.instead_flow, claim.instead_model, claim.instead_at, is_other=True)
 
 
 def _point(paper: Study, claim: Claim, at: str) -> str:
-    sweep = _several(paper, claim.sweep, "and")
+    sweep = _sweep(paper, claim)
     if at == NO_SWEEP:
-        return f"the usual {sweep}"
+        return f"the {sweep} of the tables"
     if at and at != EACH:
-        return f"{sweep} {at}" if at[:1].isdigit() else at
-    return f"each {sweep}" if sweep else ""
+        return f"{sweep} {at}" if sweep and at[:1].isdigit() else label(paper, at)
+    if not sweep:
+        return paper.labels.get(EACH, "")
+    if claim.comparison in POOLED:
+        return f"all points of {sweep}"
+    return f"mean over {sweep}" if claim.comparison in BETWEEN_CONDITIONS else f"each {sweep}"
 
 
 def _traffic(paper: Study, claim: Claim) -> str:
@@ -138,9 +182,16 @@ def _traffic(paper: Study, claim: Claim) -> str:
     is_between = claim.comparison in _BETWEEN
     others = claim.instead_flow, claim.instead_model, claim.instead_at
     named = [is_between and bool(one) for one in others] if any(others) else [False, is_between, False]
+    of_sweep = [paper.labels.get(f"{one}@{sweep}") for one in claim.flow for sweep in claim.sweep]
     parts = [
-        "" if named[0] else _several(paper, claim.flow, "and"),
-        "" if named[1] else _several(paper, claim.model, "and"),
-        "" if named[2] or claim.comparison in OVER_SWEEPS else _point(paper, claim, claim.at),
+        "" if named[0] else next(filter(None, of_sweep), _several(paper, claim.flow)),
+        "" if named[1] else _several(paper, claim.model),
     ]
-    return ", ".join(one for one in parts if one)
+    if isinstance(paper, Paper) and not (claim.flow and claim.model):
+        parts.append("all traffic that was run with these schemes")
+    if claim.comparison in OVER_SWEEPS:
+        parts.append(claim.sweep_range)
+    elif not named[2]:
+        parts.append(_point(paper, claim, claim.at))
+    parts.append(_ACROSS.get(claim.across, ""))
+    return "; ".join(one for one in parts if one)

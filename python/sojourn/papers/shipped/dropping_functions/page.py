@@ -65,7 +65,7 @@ def render(paper: Experiment, of: Results) -> str:
             "quote": claim.quote,
             "predicate": predicate(paper, short, claim),
         }
-        row |= {"at": claim.at or "each range", "cells": _cells(of, claim)}
+        row["cells"] = _cells(of, claim)
         places.setdefault(claim.place, []).append(row)
     counts = [(one.name, list(of.ledger.counts(one.name).values())) for one in of.worlds]
     return report.page(
