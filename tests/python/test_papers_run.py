@@ -163,6 +163,24 @@ def test_a_mode_of_zero_is_measured() -> None:
     assert mode([np.nan]) == "measured"
 
 
+def test_replicates_replace_the_pilot_and_what_follows_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def measured(_runner: execute.Runner, count: int, *_of: object) -> execute.Measured:
+        asked.append(count)
+        return execute.Measured({}, {}, count)
+
+    monkeypatch.setattr(execute.Runner, "run", measured)
+    monkeypatch.setattr(execute.Runner, "more", lambda runner, _measured, _keys, count: measured(runner, count))
+    monkeypatch.setattr(page, "render", lambda *_of, **_more: "")
+    command = ["papers", "run", "threshold", "--full", "--only", "main conclusions", "--out", str(tmp_path)]
+    assert main([*command, "--replicates", "3"]) == 0
+    assert asked == [3]
+    assert main(command) == 0
+    # The pilot has the quick form's five, and what is open goes on to six.
+    assert asked == [3, 5, 6]
+
+
 def test_only_takes_tables_figures_and_names() -> None:
     assert [one.name for one in chosen(PAPER, "TABLE 5")] == ["table-5"]
     assert [one.name for one in chosen(PAPER, "Figure 6a")] == ["http-cbr"]

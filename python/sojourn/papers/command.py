@@ -45,8 +45,14 @@ def add(verbs: Any) -> None:
         help="name of the paper, as `sojourn papers list` shows it, or the path of your own, as in ./my-study",
     )
     size = run.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="the main conclusions under the base reading (the default)")
-    size.add_argument("--full", action="store_true", help="every condition under every reading, with more replications where an interval is open")
+    size.add_argument(
+        "--quick", action="store_true", help="the main conclusions under the base reading (the default)"
+    )
+    size.add_argument(
+        "--full",
+        action="store_true",
+        help="every condition under every reading, with more replications where an interval is open",
+    )
     run.add_argument(
         "--only",
         metavar="FIGURE",

@@ -89,17 +89,21 @@ def predicate(paper: Study, printed: Mapping[str, str], claim: Claim) -> str:
         here=here,
         there=there,
     )
+    # Of several quantities, their number says what is negated.
+    is_negated = claim.is_negated and claim.metric != "any"
     is_several = len(paper.ids(claim.subject)) > 1 and not claim.is_best_of
-    words = [_quantities(paper, claim)]
-    if claim.is_negated and claim.metric != "any":
-        none_of = "none of" if claim.comparison in OF_NONE else "not all of"
-        words += [none_of, schemes(claim.subject), how] if is_several else [schemes(claim.subject), "not", how]
-    else:
-        words += [schemes(claim.subject), "slightly" if claim.is_slight else "", how]
-    if claim.is_best_of:
-        words.insert(1, "best of")
+    number = "none of" if claim.comparison in OF_NONE else "not all of"
     where = "" if claim.comparison == "unjudgeable" else _traffic(paper, claim)
-    return " ".join(one for one in (*words, f"({where})" if where else "") if one)
+    words = [
+        _quantities(paper, claim),
+        "best of" if claim.is_best_of else number if is_negated and is_several else "",
+        schemes(claim.subject),
+        "not" if is_negated and not is_several else "",
+        "slightly" if claim.is_slight else "",
+        how,
+        f"({where})" if where else "",
+    ]
+    return " ".join(one for one in words if one)
 
 
 def quantity(paper: Study, metric: str) -> str:
