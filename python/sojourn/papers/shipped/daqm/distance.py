@@ -90,13 +90,15 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
 
 
 def _shares(paper: Paper, names: list[str]) -> list[tuple[int, int]]:
-    """Return how many claims hold and do not under each reading, of those that were run under all of them."""
+    """Return how many claims hold and do not under each reading, of those that were run wherever packets wait."""
     document = records.read(paper)
     places = [document["readings"].index(name) for name in names]
     signs = [text.split()[1] for text in document["claims"].values()]
-    missing, holds, fails = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
-    common = [of for of in signs if all(of[place] != missing for place in places)]
-    return [(sum(of[place] == holds for of in common), sum(of[place] == fails for of in common)) for place in places]
+    missing, *decided = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
+    waiting = [place for place in places if sum(of[place] in decided for of in signs) >= FEWEST]
+    common = [of for of in signs if all(of[place] != missing for place in waiting)]
+    return [(sum(of[place] == decided[0] for of in common), sum(of[place] == decided[1] for of in common))
+            for place in places]  # fmt: skip
 
 
 def distances(paper: Paper, measured: Measured) -> list[Distance]:
