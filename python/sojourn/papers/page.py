@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -66,6 +66,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
         counts=[(one.name, list(judged.counts(one.name).values())) for one in paper.readings],
         places=[(name, ids.get(name, f"claims-{slug(name)}"), page.counts(of)) for name, of in homes.items() if of],
         totals=page.counts(paper.claims),
+        terms=words(paper.folder).get("terms", ""),
         summary=summary(paper.folder),
         headline=headline(judged),
         recorded=record.read(paper),
@@ -202,10 +203,15 @@ FEWEST: Final = 10
 """A reading that decides fewer claims has no share of those that hold."""
 
 
-def summary(folder: Path) -> tuple[str, ...]:
-    """Return the sentences that begin a report and the study's README, of ``report.toml``; none without them."""
+def words(folder: Path) -> Mapping[str, Any]:
+    """Return ``report.toml``; nothing without it."""
     file = folder / "report.toml"
-    return tuple(read_toml(file).get("summary", ())) if file.is_file() else ()
+    return read_toml(file) if file.is_file() else {}
+
+
+def summary(folder: Path) -> tuple[str, ...]:
+    """Return the sentences that begin a report and the study's README; none without ``report.toml``."""
+    return tuple(words(folder).get("summary", ()))
 
 
 def headline(judged: Ledger) -> list[str]:

@@ -12,7 +12,7 @@ from sojourn import core, report
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Claim
-from sojourn.papers.page import headline, summary
+from sojourn.papers.page import headline, summary, words
 from sojourn.papers.predicate import predicate
 from sojourn.papers.shipped.dropping_functions import datasets, pictures, switching, tables
 from sojourn.papers.shipped.dropping_functions.datasets import Judged, World
@@ -76,6 +76,7 @@ def render(paper: Experiment, of: Results) -> str:
         outcomes=[(outcome.key, outcome.value) for outcome in Outcome],
         signs={outcome.key: outcome.sign for outcome in Outcome},
         counts=counts,
+        terms=words(paper.folder).get("terms", ""),
         summary=summary(paper.folder),
         headline=headline(of.ledger),
         worlds=[world.name for world in of.worlds],
