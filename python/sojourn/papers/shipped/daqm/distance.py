@@ -20,7 +20,6 @@ from sojourn.papers.execute import Measured
 from sojourn.papers.judge import Outcome
 from sojourn.papers.ledger import chosen_by
 from sojourn.papers.model import Paper, Reading
-from sojourn.papers.page import FEWEST
 from sojourn.papers.shipped.section import Section, Words
 from sojourn.stats import Floats
 
@@ -64,9 +63,9 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
     if not (paper.folder / FILE).is_file():
         return []
     found = [Distance(**one) for one in json.loads((paper.folder / FILE).read_text(encoding="utf-8"))]
-    shares = _shares(paper, [one.reading for one in found])
+    shares = _shares(paper, found)
     of = [holds / max(holds + fails, 1) for holds, fails in shares]
-    own = [share for share, each in zip(of, shares, strict=True) if sum(each) >= FEWEST]
+    own = [share for share, one in zip(of, found, strict=True) if one.equal < one.rows]
     rows = tuple(
         (one.reading, f"{one.total:.3f}", f"{one.order:.2f}", f"{one.size:.2f}", f"{one.equal} of {one.rows}",
          f"{share:.0%} of {sum(each)}")
@@ -89,16 +88,18 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
     ]
 
 
-def _shares(paper: Paper, names: list[str]) -> list[tuple[int, int]]:
-    """Return how many claims hold and do not under each reading, of those that were run wherever packets wait."""
+def _shares(paper: Paper, found: list[Distance]) -> list[tuple[int, int]]:
+    """Return how many claims hold and do not under each reading, of those that were run wherever packets wait.
+
+    Packets wait where the schemes differ in a row of the printed tables.
+    """
     document = records.read(paper)
-    places = [document["readings"].index(name) for name in names]
+    places = [document["readings"].index(one.reading) for one in found]
     signs = [text.split()[1] for text in document["claims"].values()]
-    missing, *decided = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
-    waiting = [place for place in places if sum(of[place] in decided for of in signs) >= FEWEST]
+    missing, holds, fails = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
+    waiting = [place for place, one in zip(places, found, strict=True) if one.equal < one.rows]
     common = [of for of in signs if all(of[place] != missing for place in waiting)]
-    return [(sum(of[place] == decided[0] for of in common), sum(of[place] == decided[1] for of in common))
-            for place in places]  # fmt: skip
+    return [(sum(of[place] == holds for of in common), sum(of[place] == fails for of in common)) for place in places]
 
 
 def distances(paper: Paper, measured: Measured) -> list[Distance]:
