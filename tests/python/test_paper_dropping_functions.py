@@ -181,7 +181,7 @@ def test_options_that_make_no_sense(capsys: pytest.CaptureFixture[str], tmp_path
         (["dropping-functions", "--scheduler", "x"], "--scheduler is not available"),
         (["dropping-functions", "--hours", "0"], "above 0"),
         (["dropping-functions", "--only", "Figure 9"], "simulation, device, report"),
-        (["dropping-functions", "--replicates", "3"], "--replicates: this study runs programs of its own"),
+        (["dropping-functions", "--replicates", "0"], "--replicates: this study runs programs of its own"),
         (["daqm", "--hours", "1"], "studies of measurement windows"),
         (["daqm", "--replicates", "1"], "--replicates 1: allowed: 2 or more"),
     ):

@@ -121,8 +121,8 @@ def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition
         several = {one.name for part in only.split(",") for one in chosen(paper, part.strip(), size)}
         return [one for one in paper.conditions if one.name in several]
     wanted = only.casefold()
-    found = main if wanted == MAIN else set()
-    found |= {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
+    found = {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
+    found = found or (main if wanted == MAIN else set())
     found = found or {one.name for one in figures.conditions_of(paper, only)}
     if not found:
         found = {
@@ -152,7 +152,7 @@ def _run(options: argparse.Namespace) -> int:
     run = shipped.hook(where / name, "run")
     try:
         for option, value in (("--aqm", options.aqm), ("--replicates", options.replicates)):
-            if run and value:
+            if run and value not in (None, []):
                 raise SojournError(
                     f"{option}: this study runs programs of its own; allowed: any study with runs.toml"
                 )

@@ -23,7 +23,9 @@ MAKERS: Final[Mapping[str, Maker]] = {**OF_SCHEMES, **OVER_SWEEPS, **BETWEEN_CON
 
 _OF_FIGURE: Final = ("low", "high", "rank_better_in", "rank_alike_in")
 OF_EACH: Final = ("alike", "alike_in", "insensitive_to")
+"""Where no quantity is named, these must hold of each of them, others of most."""
 OF_NONE: Final = ("best", "peaks_at")
+"""Negated, these say that no subject is so; of others, that not all are."""
 
 EMPTY_PACKETS: Final = 0.01
 """A queue that holds less on average, and loses nothing, is empty."""
