@@ -68,7 +68,7 @@ use crate::codel::ControlLaw;
 use crate::discipline::standalone;
 use crate::fattest::Fattest;
 use crate::pool::Pool;
-use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
+use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reads, Reason, Standalone};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -358,6 +358,10 @@ impl Cake {
 }
 
 impl Discipline for Cake {
+    fn reads(&self) -> Reads {
+        Reads { ack: self.params.ack_filter != AckFilter::Off, ..Reads::NONE }
+    }
+
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         packet.enqueued = cx.now;
         cx.arrived(&packet);

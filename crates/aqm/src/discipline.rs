@@ -1,4 +1,4 @@
-use crate::{Cx, Packet, Parameters, Queue};
+use crate::{Cx, Packet, Parameters, Queue, Reads};
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::any::Any;
@@ -43,6 +43,11 @@ pub trait Discipline: Any + Send {
     /// True when it may hold back what waits while the link is free ([`Dequeued::NotBefore`]).
     fn is_shaper(&self) -> bool {
         false
+    }
+
+    /// What it reads of a packet with its present parameters, beyond what every host fills in.
+    fn reads(&self) -> Reads {
+        Reads::NONE
     }
 
     /// The service rate changes from `cx.rate` to `rate` now.
@@ -94,6 +99,9 @@ pub(crate) fn look<A: Aqm + Clone>(aqm: &A, now: Instant, rate: BitRate, queue: 
 pub trait Aqm {
     /// Whether [`passes`](Self::passes) is ever true.
     const PASSES: bool = true;
+
+    /// See [`Discipline::reads`].
+    const READS: Reads = Reads::NONE;
 
     /// Performs periodic updates that fall due up to and including `now`, at their nominal instants.
     /// Called before every other method, so a method never sees a stale state. Work is bounded.
@@ -331,6 +339,10 @@ impl<A: Algorithm> Discipline for Fifo<A> {
             return self.decide(cx);
         }
         sent(cx, self.queue.pop())
+    }
+
+    fn reads(&self) -> Reads {
+        A::READS
     }
 
     fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {

@@ -34,7 +34,7 @@
 //! * tc-fq_codel(8).
 
 use crate::discipline::look;
-use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reason};
+use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reads, Reason};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -260,6 +260,10 @@ pub(crate) fn hash(flow: u32, seed: u64, slots: usize) -> usize {
 }
 
 impl<A: Algorithm> Discipline for FairQueue<A> {
+    fn reads(&self) -> Reads {
+        A::READS
+    }
+
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         packet.enqueued = cx.now;
         cx.arrived(&packet);

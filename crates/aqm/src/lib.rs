@@ -79,7 +79,7 @@ pub use fair::FairQueue;
 pub use framing::Framing;
 pub use jitter::{Jitter, Jittery};
 pub use loss::{Loss, Lossy};
-pub use packet::{AckFields, Ecn, Packet};
+pub use packet::{AckFields, Ecn, Packet, Reads};
 pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};

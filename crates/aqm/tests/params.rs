@@ -60,7 +60,7 @@ impl Host {
                 bytes: 1000,
                 flow: (self.arrivals % 8) as u32 * 0x1234_5677,
                 ecn: if self.arrivals.is_multiple_of(3) { Ecn::Ect0 } else { Ecn::NotEct },
-                ..Packet::default()
+                ..Packet::without_signals(0)
             };
             self.server.arrive(self.now, &mut self.log, packet);
             self.arrivals += 1;

@@ -185,6 +185,7 @@ metrics! {
     "rtt_ms_p99", "ms", GROUP, "Round trip p99", Lower, "quantile over datagrams, to 0.8 %", "Round-trip time of flows with `echo` that 99 % of their datagrams did not exceed.";
     "retransmissions_segments", "segments", ENDS, "Retransmissions", Lower, "count", "TCP segments that were retransmitted.";
     "timeouts", "events", ENDS, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.";
+    "marked_acks_packets", "packets", ENDS, "Marked acknowledgements", Neither, "count", "Accurate ECN only: acknowledgements that reached the sender marked CE. The data that follows reports them to the receiver.";
     "sent_packets", "packets", ENDS, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";
     "delivered_packets", "packets", ENDS, "Delivered", Neither, "count", "Data packets that reached the receiver.";
     "page_load_s_mean", "s", GROUP, "Page load time, mean", Lower, "mean over pages", "Time from the start of a page, when its first connection opens, to the arrival of the last byte of its last object. Pages that complete in the measured time count; those that are still loading at the end do not.";

@@ -138,6 +138,8 @@ struct Tcp {
     ack_way: Way,
     /// Segments carry no timestamps.
     unstamped: bool,
+    /// Segments report marked acknowledgements.
+    counts: bool,
     /// It is a client's, whose application does not close it.
     stays_open: bool,
     receiver: Receiver,
@@ -191,6 +193,7 @@ struct TcpCounts {
     rtt_samples: u64,
     retransmitted: u64,
     timeouts: u64,
+    marked_acks: u64,
     delivered: u64,
 }
 
@@ -203,6 +206,7 @@ impl TcpCounts {
             rtt_samples: stats.rtt_samples,
             retransmitted: stats.segments_retransmitted,
             timeouts: stats.timeouts,
+            marked_acks: stats.marked_acks,
             delivered: tcp.receiver.delivered().get(),
         }
     }
@@ -214,6 +218,7 @@ impl TcpCounts {
             rtt_samples: self.rtt_samples + other.rtt_samples,
             retransmitted: self.retransmitted + other.retransmitted,
             timeouts: self.timeouts + other.timeouts,
+            marked_acks: self.marked_acks + other.marked_acks,
             delivered: self.delivered + other.delivered,
         }
     }

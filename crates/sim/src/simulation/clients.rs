@@ -17,6 +17,7 @@ use crate::application::{Client, Get, Measured, Orders};
 use crate::packet::{Body, Datagram, Load, Payload};
 use crate::random::Stream;
 use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
+use crate::transport::Hints;
 use crate::transport::{self, Receiver, ReceiverConfig, Sender};
 use sojourn_aqm::{Ecn, Random};
 use sojourn_units::{Instant, Span};
@@ -348,8 +349,10 @@ impl Clients {
 }
 
 fn new_tcp(sender: &Arc<transport::Config>, receiver: &Arc<ReceiverConfig>, seed: u64, ways: (Way, Way)) -> Tcp {
+    let endpoint = Sender::seeded(Arc::clone(sender), seed);
     Tcp {
-        sender: Sender::seeded(Arc::clone(sender), seed),
+        counts: endpoint.asks_for_accecn(),
+        sender: endpoint,
         receiver: Receiver::new(Arc::clone(receiver)),
         unstamped: !sender.timestamps,
         way: ways.0,
@@ -406,7 +409,7 @@ impl Connection {
         let header = if is_syn { SYN_HEADER } else { DATA_HEADER }.get() as u32;
         let saved = if self.tcp.unstamped { unstamped_saves(is_syn) } else { 0 };
         let bytes = header - saved + if is_syn { 0 } else { self.get.request };
-        let load = Load { bytes, ordinal: NO_ORDINAL, ecn: Ecn::NotEct };
+        let load = Load { bytes, ordinal: NO_ORDINAL, ecn: Ecn::NotEct, hints: Hints::NOTHING };
         let datagram = Datagram { sent: net.now, payload: self.asked };
         net.launch(Body::Load(load, Payload::Reply(datagram)), self.flow, self.tcp.ack_way, bytes);
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
@@ -474,7 +477,7 @@ mod tests {
             assert!(at < Instant::ZERO + Span::from_secs(1));
         }
         let Simulation { net, hosts, .. } = &mut simulation;
-        let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct };
+        let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct, hints: Hints::NOTHING };
         let data = |sent| Body::Load(load, Payload::Data(Data { seq: 0, sent, len: 1448, flags: 0 }));
         let ack = |sent| {
             let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };

@@ -4,18 +4,10 @@ use super::net::{Net, Way};
 use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Payload};
 use crate::transport::segment::unstamped_saves;
-use crate::transport::{Ack, AckAction, Data, Path};
+use crate::transport::{Ack, AckAction, Data, Hints, Path};
 use sojourn_aqm::Ecn;
 use sojourn_measure::Histogram;
 use sojourn_units::{Bytes, Instant};
-
-/// The ECN field of a segment, by its flags [`Data::ECT`] and [`Data::ECT_1`]; the second alone says nothing.
-#[inline(always)]
-fn codepoint(data: &Data) -> Ecn {
-    const BY_FLAGS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1];
-    const _: () = assert!(Data::ECT == 1 << 3 && Data::ECT_1 == 1 << 4);
-    BY_FLAGS[usize::from(data.flags >> 3 & 3)]
-}
 
 impl Simulation {
     /// A flow begins.
@@ -145,7 +137,7 @@ impl Simulation {
                 ordinal = flow.emitted;
                 flow.emitted = flow.emitted.wrapping_add(1);
             }
-            let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
+            let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn, hints: Hints::NOTHING };
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
                 None => Body::Load(load, Payload::Datagram(datagram)),
@@ -350,6 +342,8 @@ struct Host<'a> {
     net: &'a mut Net,
     flow: u32,
     way: Way,
+    /// Segments have no timestamps, or somebody reads what they tell.
+    odd: bool,
     unstamped: bool,
     /// The packet that has arrived, whose slot is free again.
     arrived: u32,
@@ -365,14 +359,14 @@ impl Path for Host<'_> {
     }
 
     #[inline(always)]
-    fn send(&mut self, data: Data, number: u64) {
-        let (body, bytes) = self.packed(data, number);
+    fn send(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints) {
+        let (body, bytes) = self.packed(data, number, hints);
         self.net.launch(body, self.flow, self.way, bytes);
     }
 
     #[inline(always)]
-    fn send_next(&mut self, data: Data, number: u64) {
-        let (body, bytes) = self.packed(data, number);
+    fn send_next(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints) {
+        let (body, bytes) = self.packed(data, number, hints);
         self.net.launch_next(body, self.flow, self.way, bytes);
     }
 }
@@ -380,10 +374,14 @@ impl Path for Host<'_> {
 impl Host<'_> {
     /// What a packet with this segment carries, and its IP size.
     #[inline(always)]
-    fn packed(&self, data: Data, number: u64) -> (Body, u32) {
-        let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
+    fn packed(&self, data: Data, number: u64, hints: impl FnOnce() -> Hints) -> (Body, u32) {
+        let (mut saved, mut said) = (0, Hints::NOTHING);
+        if self.odd {
+            said = hints();
+            saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
+        }
         let bytes = data.ip_bytes().get() as u32 - saved;
-        let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
+        let load = Load { bytes, ordinal: number as u32, ecn: data.codepoint(), hints: said };
         (Body::Load(load, Payload::Data(data)), bytes)
     }
 }
@@ -415,13 +413,20 @@ impl FlowMeter {
 }
 
 impl Tcp {
+    /// The network as its sender sees it, with the packet that has arrived.
+    #[inline(always)]
+    fn host<'a>(&self, net: &'a mut Net, flow: u32, arrived: u32) -> Host<'a> {
+        let odd = self.unstamped | self.counts | net.windows_read;
+        Host { net, flow, way: self.way, odd, unstamped: self.unstamped, arrived }
+    }
+
     /// Sends all that a sender may send now, and sees to its timers.
     pub(super) fn pump(&mut self, net: &mut Net, index: u32) {
         let now = net.now;
         if self.unwritten > 0 {
             self.write();
         }
-        let mut host = Host { net, flow: index, way: self.way, unstamped: self.unstamped, arrived: u32::MAX };
+        let mut host = self.host(net, index, u32::MAX);
         self.sender.drain(now, &mut host);
         self.arm_sender(net, index, self.sender.deadlines());
     }
@@ -430,7 +435,7 @@ impl Tcp {
     #[inline(always)]
     fn take_ack(&mut self, net: &mut Net, index: u32, handle: u32) {
         let now = net.now;
-        let mut host = Host { net, flow: index, way: self.way, unstamped: self.unstamped, arrived: handle };
+        let mut host = self.host(net, index, handle);
         if self.unwritten > 0 {
             // The application writes more as soon as there is room.
             self.sender.on_ack(now, &host.ack());

@@ -135,6 +135,8 @@ pub(super) struct Audit {
 #[derive(Clone)]
 pub(super) struct Net {
     pub now: Instant,
+    /// A scheme, or a decision log, reads congestion windows in packets.
+    pub windows_read: bool,
     pub wheel: Wheel<What>,
     pub slab: Slab,
     /// All routes one after another.

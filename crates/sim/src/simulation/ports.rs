@@ -5,7 +5,7 @@ use super::What;
 use crate::packet::Packet as Sent;
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
-use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
+use sojourn_aqm::{AckFields, Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -43,7 +43,12 @@ impl Net {
         port.probe.offered(now, sent);
         let hashes = &hashes[sent.flow as usize];
         let packet = if port.probe.watch.is_some() {
-            let packet = Packet { bytes: port.framed(sent.bytes()), ..port.stamp(handle, sent, hashes) };
+            let packet = Packet {
+                bytes: port.framed(sent.bytes()),
+                ack: sent.ack_fields(),
+                window: sent.window(),
+                ..port.stamp(handle, sent, hashes)
+            };
             let watch = &mut port.probe.watch;
             dropped.attend(watch.as_deref());
             if dropped.logs {
@@ -121,7 +126,7 @@ impl Net {
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
         port.switched.push((now, scheme.clone()));
-        port.probe.follow(scheme);
+        self.windows_read |= port.follow(scheme);
         let was_lazy = std::mem::replace(&mut port.lazy, false);
         if was_lazy && port.waking {
             self.wheel.push(port.busy_until, What::Free(index));
@@ -163,7 +168,7 @@ impl Net {
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
         debug_assert!(_is_same, "parameters of another algorithm");
-        port.probe.follow(&scheme);
+        self.windows_read |= port.follow(&scheme);
         port.switched.push((now, scheme));
         self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
@@ -473,6 +478,16 @@ impl Port {
         waiting.max(self.probe.sojourn.moments.mean())
     }
 
+    /// The port runs `scheme` from now on; true where it reads congestion windows.
+    pub(super) fn follow(&mut self, scheme: &Config) -> bool {
+        self.probe.follow(scheme);
+        let reads = self.server.reads();
+        if reads.any() {
+            self.probe.watch();
+        }
+        reads.window
+    }
+
     /// See [`Port::lazy`].
     pub(super) fn may_be_lazy(&self) -> bool {
         let plain = self.is_link() && self.device.is_none();
@@ -500,7 +515,8 @@ impl Port {
     }
 }
 
-/// The packet number `serial` that a discipline sees of `sent`, with so much framing.
+/// The packet number `serial` that a discipline sees of `sent`, with so much framing; for one that reads neither fields of
+/// acknowledgements nor windows: a port whose discipline does is watched ([`Watch`](crate::port::Watch)).
 #[inline(always)]
 pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
     let Hashes { flow, source, destination, dscp } = match sent.goes_back() {
@@ -508,7 +524,19 @@ pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hash
         false => *hashes,
     };
     let (bytes, ecn) = (sent.bytes() + overhead, sent.ecn());
-    Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
+    Packet {
+        enqueued: Instant::ZERO,
+        serial,
+        handle,
+        flow,
+        source,
+        destination,
+        bytes,
+        window: 0,
+        ecn,
+        dscp,
+        ack: AckFields::NONE,
+    }
 }
 
 /// Counts at all queues under test together.

@@ -109,6 +109,7 @@ impl Simulation {
         for (number, port) in (0..).zip(&mut self.net.ports) {
             if number == logged {
                 port.probe.watch().logged = Some(logged);
+                self.net.windows_read = true;
             } else if let Some(watch) = &mut port.probe.watch {
                 watch.logged = None;
             }

@@ -38,7 +38,7 @@ mod transmit;
 mod undo;
 mod window;
 
-pub use config::{Config, Ect, FeedbackRule, IdleRestart, Recovery, RtoRule, WindowUnit};
+pub use config::{Config, Ect, EctOn, FeedbackRule, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
 pub use undo::UndoStats;
 
@@ -54,14 +54,28 @@ pub trait Path {
     /// The acknowledgement that has arrived; not to be asked for after [`Path::send`].
     fn ack(&self) -> Ack;
 
-    /// A segment leaves, with the number of data segments sent, this one included.
-    fn send(&mut self, data: Data, number: u64);
+    /// A segment leaves, with the number of data segments sent, this one included, and what else the sender tells.
+    fn send(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints);
 
     /// As [`Path::send`], of one of the segments of new data that leave in a row.
     #[inline(always)]
-    fn send_next(&mut self, data: Data, number: u64) {
-        self.send(data, number);
+    fn send_next(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints) {
+        self.send(data, number, hints);
     }
+}
+
+/// What a segment tells beside its place in the stream, where somebody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// The congestion window in full segments, at least 1.
+    pub window: u16,
+    /// The ACE field of Accurate ECN: how many acknowledgements arrived marked CE, from 5 on, modulo 8; 0 where it is not spoken.
+    pub ace: u8,
+}
+
+impl Hints {
+    /// Nobody wants to know.
+    pub const NOTHING: Self = Self { window: 0, ace: 0 };
 }
 
 /// A TCP sender.
@@ -300,6 +314,12 @@ impl Sender {
     #[must_use]
     pub fn ecn(&self) -> bool {
         with!(&self.0, core => core.marks.ecn)
+    }
+
+    /// The SYN asks for Accurate ECN, or without a handshake both sides speak it.
+    #[must_use]
+    pub fn asks_for_accecn(&self) -> bool {
+        with!(&self.0, core => core.config.ecn && core.wanted_feedback() == EcnFeedback::AccEcn)
     }
 
     /// The feedback of marks that both sides speak.

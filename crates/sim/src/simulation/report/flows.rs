@@ -327,6 +327,7 @@ struct TcpSums {
     rtt_samples: u64,
     retransmitted: u64,
     timeouts: u64,
+    marked_acks: u64,
 }
 
 impl TcpSums {
@@ -337,6 +338,7 @@ impl TcpSums {
             rtt_samples: now.rtt_samples - before.rtt_samples,
             retransmitted: now.retransmitted - before.retransmitted,
             timeouts: now.timeouts - before.timeouts,
+            marked_acks: now.marked_acks - before.marked_acks,
         }
     }
 
@@ -345,6 +347,7 @@ impl TcpSums {
         self.rtt_samples += other.rtt_samples;
         self.retransmitted += other.retransmitted;
         self.timeouts += other.timeouts;
+        self.marked_acks += other.marked_acks;
     }
 
     fn metrics(&self, metrics: &mut Metrics) {
@@ -352,5 +355,6 @@ impl TcpSums {
         metrics.insert("rtt_ms_mean", rtt);
         metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
         metrics.insert("timeouts", Some(self.timeouts as f64));
+        metrics.insert("marked_acks_packets", Some(self.marked_acks as f64));
     }
 }
