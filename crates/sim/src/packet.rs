@@ -35,8 +35,22 @@ pub(crate) struct Load {
     /// Number of this packet among those of its flow, in the order of sending.
     pub ordinal: u32,
     pub ecn: Ecn,
-    /// What a TCP segment tells where somebody wants to know; else zeros.
-    pub hints: Hints,
+    /// ACE of a TCP segment and its sender's window, as in [`Hints`], where somebody wants to know; else zeros.
+    pub ace: u8,
+    pub window: u16,
+}
+
+impl Load {
+    /// Of a packet that tells no hints.
+    #[inline(always)]
+    pub fn new(bytes: u32, ordinal: u32, ecn: Ecn) -> Self {
+        Self { bytes, ordinal, ecn, ace: 0, window: 0 }
+    }
+
+    /// With hints.
+    pub fn telling(self, Hints { window, ace }: Hints) -> Self {
+        Self { ace, window, ..self }
+    }
 }
 
 /// A UDP datagram.
@@ -166,7 +180,7 @@ impl Packet {
             Body::Ack(ack) => ack.fields(),
             // The receiver sends no data: what acknowledges it says 1, after the SYN.
             Body::Load(load, Payload::Data(data)) => {
-                let says_ecn = data.has(Data::CWR) || load.hints.ace & 0b011 != 0;
+                let says_ecn = data.has(Data::CWR) || load.ace & 0b011 != 0;
                 AckFields::of_segment(data.is_bare(), 1, says_ecn, false)
             }
             Body::Load(..) => AckFields::NONE,
@@ -176,7 +190,7 @@ impl Packet {
     /// The congestion window of its sender when it was sent, in packets; 0 when unknown.
     pub fn window(&self) -> u16 {
         match &self.body {
-            Body::Load(load, Payload::Data(_)) => load.hints.window,
+            Body::Load(load, Payload::Data(_)) => load.window,
             Body::Ack(_) | Body::Load(..) => 0,
         }
     }
@@ -258,7 +272,7 @@ impl Slab {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let load = Load { bytes: 0, ordinal: 0, ecn: Ecn::NotEct, hints: Hints::NOTHING };
+        let load = Load::new(0, 0, Ecn::NotEct);
         let body = Body::Load(load, Payload::Datagram(Datagram { sent: Instant::ZERO, payload: 0 }));
         self.free = self.packets.len() as u32;
         self.packets.push(Packet { body, flow: 0, hop: NONE });

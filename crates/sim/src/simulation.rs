@@ -138,8 +138,6 @@ struct Tcp {
     ack_way: Way,
     /// Segments carry no timestamps.
     unstamped: bool,
-    /// Segments report marked acknowledgements.
-    counts: bool,
     /// It is a client's, whose application does not close it.
     stays_open: bool,
     receiver: Receiver,

@@ -143,9 +143,11 @@ impl Simulation {
                         user: is_first.then(|| (client.clone(), stream(), flow.stop)),
                     });
                 } else {
-                    let endpoint = Sender::seeded(Arc::clone(&shared.0), random.next_u64());
+                    let mut endpoint = Sender::seeded(Arc::clone(&shared.0), random.next_u64());
+                    if self.net.windows_read {
+                        endpoint.give_hints();
+                    }
                     tcp = Some(Box::new(Tcp {
-                        counts: endpoint.asks_for_accecn(),
                         sender: endpoint,
                         receiver: Receiver::new(Arc::clone(&shared.1)),
                         unstamped: !sender.timestamps,

@@ -17,7 +17,6 @@ use crate::application::{Client, Get, Measured, Orders};
 use crate::packet::{Body, Datagram, Load, Payload};
 use crate::random::Stream;
 use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
-use crate::transport::Hints;
 use crate::transport::{self, Receiver, ReceiverConfig, Sender};
 use sojourn_aqm::{Ecn, Random};
 use sojourn_units::{Instant, Span};
@@ -116,6 +115,11 @@ const NO_ORDINAL: u32 = u32::MAX;
 const DOUBLINGS: u32 = 10;
 
 impl Clients {
+    /// Somebody reads the hints of segments from now on.
+    pub fn give_hints(&mut self) {
+        self.connections.iter_mut().for_each(|connection| connection.tcp.sender.give_hints());
+    }
+
     /// Adds the connection of a flow.
     pub fn add(&mut self, plan: Plan) {
         let Plan { flow, group, ways, sender, receiver, mut seeds, hash, user } = plan;
@@ -126,7 +130,7 @@ impl Clients {
         }
         let user = self.users.len().saturating_sub(1) as u32;
         let number = self.connections.len() as u32 - self.users.last().map_or(0, |user| user.first);
-        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), ways);
+        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), ways, false);
         self.of_flow.resize(flow as usize + 1, 0);
         self.connections.push(Connection {
             flow,
@@ -348,10 +352,19 @@ impl Clients {
     }
 }
 
-fn new_tcp(sender: &Arc<transport::Config>, receiver: &Arc<ReceiverConfig>, seed: u64, ways: (Way, Way)) -> Tcp {
-    let endpoint = Sender::seeded(Arc::clone(sender), seed);
+/// `hints`: somebody reads those of its segments.
+fn new_tcp(
+    sender: &Arc<transport::Config>,
+    receiver: &Arc<ReceiverConfig>,
+    seed: u64,
+    ways: (Way, Way),
+    hints: bool,
+) -> Tcp {
+    let mut endpoint = Sender::seeded(Arc::clone(sender), seed);
+    if hints {
+        endpoint.give_hints();
+    }
     Tcp {
-        counts: endpoint.asks_for_accecn(),
         sender: endpoint,
         receiver: Receiver::new(Arc::clone(receiver)),
         unstamped: !sender.timestamps,
@@ -409,7 +422,7 @@ impl Connection {
         let header = if is_syn { SYN_HEADER } else { DATA_HEADER }.get() as u32;
         let saved = if self.tcp.unstamped { unstamped_saves(is_syn) } else { 0 };
         let bytes = header - saved + if is_syn { 0 } else { self.get.request };
-        let load = Load { bytes, ordinal: NO_ORDINAL, ecn: Ecn::NotEct, hints: Hints::NOTHING };
+        let load = Load::new(bytes, NO_ORDINAL, Ecn::NotEct);
         let datagram = Datagram { sent: net.now, payload: self.asked };
         net.launch(Body::Load(load, Payload::Reply(datagram)), self.flow, self.tcp.ack_way, bytes);
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
@@ -422,7 +435,7 @@ impl Connection {
     fn accept(&mut self, net: &mut Net) {
         self.past = self.counts();
         let ways = (self.tcp.way, self.tcp.ack_way);
-        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), ways);
+        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), ways, net.windows_read);
         // Complete with the SYN.
         self.tcp.mark = 0;
         self.is_open = true;
@@ -477,7 +490,7 @@ mod tests {
             assert!(at < Instant::ZERO + Span::from_secs(1));
         }
         let Simulation { net, hosts, .. } = &mut simulation;
-        let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct, hints: Hints::NOTHING };
+        let load = Load::new(1500, 0, Ecn::NotEct);
         let data = |sent| Body::Load(load, Payload::Data(Data { seq: 0, sent, len: 1448, flags: 0 }));
         let ack = |sent| {
             let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };

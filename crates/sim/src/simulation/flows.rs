@@ -137,7 +137,7 @@ impl Simulation {
                 ordinal = flow.emitted;
                 flow.emitted = flow.emitted.wrapping_add(1);
             }
-            let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn, hints: Hints::NOTHING };
+            let load = Load::new(payload + flow.header, ordinal, flow.ecn);
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
                 None => Body::Load(load, Payload::Datagram(datagram)),
@@ -342,8 +342,6 @@ struct Host<'a> {
     net: &'a mut Net,
     flow: u32,
     way: Way,
-    /// Segments have no timestamps, or somebody reads what they tell.
-    odd: bool,
     unstamped: bool,
     /// The packet that has arrived, whose slot is free again.
     arrived: u32,
@@ -359,30 +357,24 @@ impl Path for Host<'_> {
     }
 
     #[inline(always)]
-    fn send(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints) {
-        let (body, bytes) = self.packed(data, number, hints);
-        self.net.launch(body, self.flow, self.way, bytes);
+    fn send(&mut self, data: Data, number: u64, hints: Hints) {
+        let load = self.load(&data, number).telling(hints);
+        self.net.launch(Body::Load(load, Payload::Data(data)), self.flow, self.way, load.bytes);
     }
 
     #[inline(always)]
-    fn send_next(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints) {
-        let (body, bytes) = self.packed(data, number, hints);
-        self.net.launch_next(body, self.flow, self.way, bytes);
+    fn send_next(&mut self, data: Data, number: u64) {
+        let load = self.load(&data, number);
+        self.net.launch_next(Body::Load(load, Payload::Data(data)), self.flow, self.way, load.bytes);
     }
 }
 
 impl Host<'_> {
-    /// What a packet with this segment carries, and its IP size.
+    /// What a packet with this segment has besides it.
     #[inline(always)]
-    fn packed(&self, data: Data, number: u64, hints: impl FnOnce() -> Hints) -> (Body, u32) {
-        let (mut saved, mut said) = (0, Hints::NOTHING);
-        if self.odd {
-            said = hints();
-            saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
-        }
-        let bytes = data.ip_bytes().get() as u32 - saved;
-        let load = Load { bytes, ordinal: number as u32, ecn: data.codepoint(), hints: said };
-        (Body::Load(load, Payload::Data(data)), bytes)
+    fn load(&self, data: &Data, number: u64) -> Load {
+        let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
+        Load::new(data.ip_bytes().get() as u32 - saved, number as u32, data.codepoint())
     }
 }
 
@@ -416,8 +408,7 @@ impl Tcp {
     /// The network as its sender sees it, with the packet that has arrived.
     #[inline(always)]
     fn host<'a>(&self, net: &'a mut Net, flow: u32, arrived: u32) -> Host<'a> {
-        let odd = self.unstamped | self.counts | net.windows_read;
-        Host { net, flow, way: self.way, odd, unstamped: self.unstamped, arrived }
+        Host { net, flow, way: self.way, unstamped: self.unstamped, arrived }
     }
 
     /// Sends all that a sender may send now, and sees to its timers.

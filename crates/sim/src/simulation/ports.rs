@@ -2,7 +2,7 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::Packet as Sent;
+use crate::packet::{Body, Packet as Sent, Payload};
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
 use sojourn_aqm::{AckFields, Config, Dequeued, Ecn, Packet, Random};
@@ -519,11 +519,12 @@ impl Port {
 /// acknowledgements nor windows: a port whose discipline does is watched ([`Watch`](crate::port::Watch)).
 #[inline(always)]
 pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
-    let Hashes { flow, source, destination, dscp } = match sent.goes_back() {
-        true => hashes.back(),
-        false => *hashes,
+    let (bytes, ecn, hashes) = match &sent.body {
+        Body::Load(load, Payload::Data(_) | Payload::Datagram(_)) => (load.bytes, load.ecn, *hashes),
+        _ => other(sent, hashes),
     };
-    let (bytes, ecn) = (sent.bytes() + overhead, sent.ecn());
+    let Hashes { flow, source, destination, dscp } = hashes;
+    let bytes = bytes + overhead;
     Packet {
         enqueued: Instant::ZERO,
         serial,
@@ -537,6 +538,14 @@ pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hash
         dscp,
         ack: AckFields::NONE,
     }
+}
+
+/// Size, ECN field and hashes of a packet that carries neither a segment of data nor a datagram that stays where it goes.
+#[cold]
+#[inline(never)]
+fn other(sent: &Sent, hashes: &Hashes) -> (u32, Ecn, Hashes) {
+    let hashes = if sent.goes_back() { hashes.back() } else { *hashes };
+    (sent.bytes(), sent.ecn(), hashes)
 }
 
 /// Counts at all queues under test together.

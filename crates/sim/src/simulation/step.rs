@@ -115,6 +115,7 @@ impl Simulation {
             }
         }
         self.net.dropped.log = Some(Vec::new());
+        self.give_hints();
         true
     }
 
@@ -143,7 +144,16 @@ impl Simulation {
     pub fn switch(&mut self, index: usize, scheme: &Config) -> bool {
         let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return false };
         self.net.replace_scheme(port, scheme);
+        self.give_hints();
         true
+    }
+
+    /// Senders write their windows into what they send from now on, where somebody reads these.
+    pub(super) fn give_hints(&mut self) {
+        if self.net.windows_read {
+            self.hosts.ends.iter_mut().filter_map(|ends| ends.tcp.as_mut()).for_each(|tcp| tcp.sender.give_hints());
+            self.hosts.clients.give_hints();
+        }
     }
 
     /// Gives the scheme of the network's port number `index` other values of some parameters now, written as tc writes them behind
@@ -157,6 +167,7 @@ impl Simulation {
         let scheme = present.with(parameters).map_err(|error| error.to_string())?;
         if let Some(Place::Port(port)) = self.net.places.get(index).copied() {
             self.net.take_parameters(port, scheme);
+            self.give_hints();
         }
         Ok(())
     }

@@ -36,6 +36,7 @@ impl Simulation {
                 net.ports[number as usize].probe.watch().logged = Some(number);
                 net.windows_read = true;
             }
+            self.give_hints();
         }
     }
 

@@ -54,28 +54,23 @@ pub trait Path {
     /// The acknowledgement that has arrived; not to be asked for after [`Path::send`].
     fn ack(&self) -> Ack;
 
-    /// A segment leaves, with the number of data segments sent, this one included, and what else the sender tells.
-    fn send(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints);
+    /// A segment leaves, with the number of data segments sent, this one included.
+    fn send(&mut self, data: Data, number: u64, hints: Hints);
 
-    /// As [`Path::send`], of one of the segments of new data that leave in a row.
+    /// As [`Path::send`], of one of the segments of new data that leave in a row, of a sender that gives no hints.
     #[inline(always)]
-    fn send_next(&mut self, data: Data, number: u64, hints: impl FnOnce() -> Hints) {
-        self.send(data, number, hints);
+    fn send_next(&mut self, data: Data, number: u64) {
+        self.send(data, number, Hints::default());
     }
 }
 
-/// What a segment tells beside its place in the stream, where somebody wants to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a segment tells beside its place in the stream, where somebody wants to know; else zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// The congestion window in full segments, at least 1.
     pub window: u16,
     /// The ACE field of Accurate ECN: how many acknowledgements arrived marked CE, from 5 on, modulo 8; 0 where it is not spoken.
     pub ace: u8,
-}
-
-impl Hints {
-    /// Nobody wants to know.
-    pub const NOTHING: Self = Self { window: 0, ace: 0 };
 }
 
 /// A TCP sender.
@@ -316,10 +311,9 @@ impl Sender {
         with!(&self.0, core => core.marks.ecn)
     }
 
-    /// The SYN asks for Accurate ECN, or without a handshake both sides speak it.
-    #[must_use]
-    pub fn asks_for_accecn(&self) -> bool {
-        with!(&self.0, core => core.config.ecn && core.wanted_feedback() == EcnFeedback::AccEcn)
+    /// Somebody reads the [`Hints`] of its segments from now on.
+    pub fn give_hints(&mut self) {
+        with!(&mut self.0, core => core.give_hints());
     }
 
     /// The feedback of marks that both sides speak.

@@ -109,7 +109,7 @@ impl Frame {
         match &packet.body {
             Body::Load(load, Payload::Data(data)) => {
                 self.ipv4(there, length, tos, load.ordinal as u16, TCP);
-                self.data(flow, there, length, packet.flow, (data, load.hints.ace));
+                self.data(flow, there, length, packet.flow, (data, load.ace));
             }
             Body::Ack(ack) => {
                 self.ipv4(back, length, tos, 0, TCP);

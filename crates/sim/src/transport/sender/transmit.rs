@@ -76,7 +76,8 @@ impl<R: Strategy> Core<R> {
     pub fn poll_all(&mut self, now: Instant, path: &mut impl Path) {
         // Bound: the window, which the sender itself limits.
         while let Some(data) = self.poll(now) {
-            path.send(data, self.stats.segments_sent, || self.hints());
+            let hints = if self.hints { self.hints() } else { Hints::default() };
+            path.send(data, self.stats.segments_sent, hints);
         }
     }
 
@@ -110,7 +111,7 @@ impl<R: Strategy> Core<R> {
                 number += 1;
                 seq += mss;
                 left -= mss;
-                path.send_next(data, number, || self.hints());
+                path.send_next(data, number);
             }
             self.stats.segments_sent = number;
             self.board.next = seq;

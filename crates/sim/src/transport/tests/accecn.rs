@@ -279,8 +279,8 @@ impl crate::transport::Path for Heard {
     fn ack(&self) -> Ack {
         self.0
     }
-    fn send(&mut self, _data: Data, _number: u64, hints: impl FnOnce() -> Hints) {
-        self.1.push(hints());
+    fn send(&mut self, _data: Data, _number: u64, hints: Hints) {
+        self.1.push(hints);
     }
 }
 

@@ -33,7 +33,7 @@ impl crate::transport::Path for Exchange {
         self.ack
     }
 
-    fn send(&mut self, data: Data, _number: u64, _hints: impl FnOnce() -> Hints) {
+    fn send(&mut self, data: Data, _number: u64, _hints: Hints) {
         self.leaving.push(data);
     }
 }
