@@ -19,6 +19,7 @@ mod prague;
 mod probes;
 mod queueing_theory;
 mod responses;
+mod signals;
 mod state;
 mod switch;
 mod traces;
