@@ -331,8 +331,6 @@ def _parsed(function: FunctionType) -> ast.FunctionDef:
     """Return the code of a function, which must be what its file says now."""
     name, code, space = function.__name__, function.__code__, function.__globals__
     where = f"{code.co_filename}, line {code.co_firstlineno}"
-    if hasattr(function, "__wrapped__"):
-        raise SojournError(f"{where}: {name} is decorated; allowed: a function as it is written")
     linecache.checkcache(code.co_filename)
     # What was loaded from a file has the text that was executed.
     text = space.get(TEXT) or "".join(linecache.getlines(code.co_filename, space))
@@ -350,8 +348,6 @@ def _parsed(function: FunctionType) -> ast.FunctionDef:
         )
     if len(nodes) != 1:
         raise SojournError(f"{where}: {name} is not written with def; allowed: def NAME(...): with its body below it")
-    if nodes[0].decorator_list:
-        raise SojournError(f"{where}: {name} is decorated; allowed: a function as it is written")
     return copy.deepcopy(nodes[0])
 
 
