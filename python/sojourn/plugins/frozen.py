@@ -133,7 +133,7 @@ def freeze(cls: type[Declaration], *, debug: bool) -> Frozen:
     """
     parameters, fields = members(cls)
     known = methods(cls)
-    own = [one for one in known.values() if one in vars(cls).values()] or list(known.values())
+    own = [one for name, one in known.items() if vars(cls).get(name) is one] or list(known.values())
     file = own[0].__code__.co_filename if own else "the class"
     name = cls.__name__ if cls.__name__.isidentifier() and not keyword.iskeyword(cls.__name__) else "Plugin"
     frozen = Frozen(file, name, cls.__doc__, described(cls), flags(cls), parameters, fields)
