@@ -118,10 +118,11 @@ class _Reader:
         listed = document.get("plugins", [])
         if not isinstance(listed, list):
             self.refuse(("plugins",), 'allowed: a list of files such as ["my_pie.py"]')
+        files = plugins.Named()
         for k, item in enumerate(listed):
             path = ("plugins", k)
             if isinstance(item, str):
-                self._try(path, partial(plugins.load, self._folder / item))
+                self._try(path, partial(files.load, self._folder / item))
                 continue
             self._keys(path, item, ("name", "kind", "content"), needed=("name", "kind", "content"))
             texts = [self._get(path, item, key, str, "a text") for key in ("name", "kind", "content")]

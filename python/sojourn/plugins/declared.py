@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from sojourn.core import SojournError
 from sojourn.units import Quantity
+from sojourn.wording import one_line
 
 __all__ = [
     "Declaration",
@@ -125,6 +126,8 @@ def number(value: object) -> bool | int | float | None:
     >>> number(True), number(2), number("2")
     (True, 2, None)
     """
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()  # type: ignore[attr-defined]
     if isinstance(value, bool):
         return value
     if isinstance(value, Integral):
@@ -151,6 +154,9 @@ def described(cls: type[Declaration]) -> dict[str, str]:
     texts["title"] = texts["title"] or cls.__name__
     texts["summary"] = texts["summary"] or (doc[0].rstrip(".") if doc else "an algorithm in Python")
     texts["limit"] = texts["limit"].replace(" ", "")
+    for name, text in texts.items():
+        if why := one_line(text):
+            raise SojournError(f"{cls.__name__}.{name} {why}")
     return texts
 
 
@@ -167,7 +173,7 @@ def methods(cls: type[Declaration]) -> dict[str, FunctionType]:
     SojournError
         One that is no function: a property, a class method, an object that can be called.
     """
-    found = {name: value for name, value in _attributes(cls).items() if _is_called(value)}
+    found = {name: value for name, value in _attributes(cls).items() if _is_called(value) and not isinstance(value, type)}
     for name, value in found.items():
         if not isinstance(value, FunctionType):
             what = f"{cls.__name__}.{name} is a {type(value).__name__}"

@@ -305,7 +305,8 @@ class _Resolve(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self._names.constant(name, found, self._locals), ast.Load()), node)
 
     def _has(self, name: str) -> bool:
-        return name in self._cells or name in self._function.__globals__
+        # Python knows a name such as __k in a class by another name.
+        return name in self._cells or (name in self._function.__code__.co_names and name in self._function.__globals__)
 
     def _found(self, name: str) -> object:
         return self._cells[name] if name in self._cells else self._function.__globals__.get(name)
@@ -333,7 +334,8 @@ def _parsed(function: FunctionType) -> ast.FunctionDef:
     where = f"{code.co_filename}, line {code.co_firstlineno}"
     linecache.checkcache(code.co_filename)
     # What was loaded from a file has the text that was executed.
-    text = space.get(TEXT) or "".join(linecache.getlines(code.co_filename, space))
+    is_loaded = space.get("__file__") == code.co_filename and TEXT in space
+    text = space[TEXT] if is_loaded else "".join(linecache.getlines(code.co_filename, space))
     if not text:
         raise SojournError(
             f"{where}: the source of {name} cannot be read; allowed: a class in a file or in a notebook's cell"

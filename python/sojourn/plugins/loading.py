@@ -33,7 +33,7 @@ from sojourn.plugins import compiled, subset, table
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import TEXT
 
-__all__ = ["Shipped", "add_class", "add_shipped", "load", "repeat", "shipped_in"]
+__all__ = ["Named", "Shipped", "add_class", "add_shipped", "load", "repeat", "shipped_in"]
 
 _LIBRARIES: Final = (".so", ".dylib")
 _VERSIONED: Final = re.compile(r"\b[a-z][a-z0-9_]*@[0-9a-f]{12}\b")
@@ -201,6 +201,21 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
     if twice := next((name for name in bare if bare.count(name) > 1), None):
         raise SojournError(f"{file} has two algorithms {twice}; allowed: a name for each, as in name = \"{twice}_2\"")
     return names
+
+
+class Named:
+    """Loads files one after the other, and refuses two with algorithms of one name: the name would mean the last."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[str, str]] = {}
+
+    def load(self, path: str | Path) -> None:
+        """Add the algorithms of a file, as :func:`load` does."""
+        for full in load(path):
+            name = full.partition("@")[0]
+            other, known = self._files.setdefault(name, (str(path), full))
+            if known != full:
+                raise SojournError(f"{path} and {other} both have an algorithm {name}; allowed: a name for each")
 
 
 def _copy(file: Path, data: bytes, version: str) -> Path:

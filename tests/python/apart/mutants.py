@@ -21,7 +21,7 @@ pytest.importorskip("numba")
 import sojourn as sj
 from sojourn import _native, plan, plugins
 from sojourn.plan.store import Store
-from sojourn.plugins import loading, subset
+from sojourn.plugins import frozen, loading, subset
 
 COUNT = int(os.environ.get("SOJOURN_TEST_MUTANTS", "200"))
 PACKETS = 1100
@@ -277,3 +277,147 @@ def test_every_mutation_that_decides_otherwise_has_a_version_and_loads_elsewhere
     command = [sys.executable, "-c", FRESH, str(PACKETS)]
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, env=environment, cwd="/")
     assert json.loads(done.stdout) == [decided(one.name) for one in loading.shipped_in(versions)]
+
+
+LITQ = '''
+import sojourn as sj
+def table():
+    return 0.5
+K = 0.5
+class Litq(sj.Algorithm):
+    """A constant of the file decides."""
+    n: int = 0
+    def enqueue(self, packet, queue):
+        return sj.DROP if queue.chance(K) else sj.ACCEPT
+'''
+PLAN = 'name = "p"\nscenario = "mm1"\nplugins = ["lit.py"]\nschemes = ["litq"]\nreplications = 1\nset = { duration = "6 s", warm_up = "1 s" }\n'
+
+
+def test_a_plan_runs_again_after_any_value_was_edited_and_only_then(tmp_path):
+    (tmp_path / "p.toml").write_text(PLAN)
+
+    def goodput(source: str) -> tuple[float, int]:
+        (tmp_path / "lit.py").write_text(source)
+        made = plan.load(tmp_path / "p.toml")
+        outcome = made.run(tmp_path / "s", progress=False)
+        [value] = outcome.cells[0].series("goodput_bit_s", 1)
+        return value, outcome.ran
+
+    half = goodput(LITQ)
+    # 1000 packets a second of 1000 bytes are 8 Mbit/s, of which a half, a quarter or nothing is dropped: 4, 6, 8 Mbit/s.
+    quarter, none = goodput(LITQ.replace("K = 0.5", "K = 0.25")), goodput(LITQ.replace("K = 0.5", "K = table() - 0.5"))
+    assert [ran for _, ran in (half, quarter, none)] == [1, 1, 1]
+    assert [round(value / 1e6) for value, _ in (half, quarter, none)] == [4, 6, 8]
+    # What computes the value, its place and what is said of it do not count: these were run.
+    for again in (LITQ, LITQ.replace("K = 0.5", "K = table()"), f"# K = 7\n{LITQ}".replace("A constant", "Something")):
+        assert goodput(again) == (half[0], 0)
+    assert len(Store.open(tmp_path / "s").identities()) == 3
+
+
+def test_a_name_means_what_was_loaded_last_also_if_it_was_loaded_before(tmp_path):
+    file = tmp_path / "mutant.py"
+
+    def loaded(k: int) -> str:
+        file.write_text(text(str(k)))
+        return plugins.load(file, debug=True)[0]
+
+    one, two = loaded(2001), loaded(2002)
+    assert one != two
+    assert loaded(2001) == one == sj.scheme.Scheme("mutant").canonical
+    # What a store brings along does not change what the user's name means.
+    kept = loading.shipped_in([two])
+    for known in (loading._LOADED, loading._ADD):
+        del known[two]
+    loading.add_shipped(kept)
+    assert sj.scheme.Scheme("mutant").canonical == one
+
+
+def test_two_algorithms_of_one_name_are_refused(tmp_path):
+    for name, k in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.py").write_text(text(str(k)))
+    again = text("1").replace(HEAD, "").replace("class Mutant", "class Other").replace("n: int", 'name = "mutant"\n    n: int')
+    (tmp_path / "c.py").write_text(text("1") + again.replace("< 1", "< 2"))
+    (tmp_path / "p.toml").write_text(PLAN.replace('"lit.py"', '"a.py", "b.py"').replace("litq", "mutant"))
+    with pytest.raises(sj.SojournError, match=r"key plugins\[1\]: .*b.py and .*a.py both have an algorithm mutant; allowed"):
+        plan.load(tmp_path / "p.toml")
+    with pytest.raises(sj.SojournError, match="c.py has two algorithms mutant; allowed: a name for each"):
+        plugins.load(tmp_path / "c.py")
+    command = [sys.executable, "-m", "sojourn", "run", "mm1", "--plugin", "a.py", "--plugin", "b.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "sojourn: b.py and a.py both have an algorithm mutant; allowed: a name for each\n")
+
+
+def test_a_file_that_changed_after_it_was_imported_is_refused(folder):
+    name = in_module(folder, 0, text("K", "K = 3"))
+    module = __import__(name)
+    known = module.Mutant(debug=True).scheme.canonical
+    (folder / f"{name}.py").write_text(text("K * 2", "K = 3"))
+    with pytest.raises(sj.SojournError, match="enqueue is not what the file says now; allowed: a file that is as it was"):
+        module.Mutant(debug=True)
+    (folder / f"{name}.py").write_text(text("K", "K = 3"))
+    assert module.Mutant(debug=True).scheme.canonical == known
+    module.K = 4
+    assert module.Mutant(debug=True).scheme.canonical != known
+
+
+REFUSED = {
+    "a function of two arguments": ("f(1)", "import functools\nf = functools.partial(max, 3)", "", "f() cannot be called"),
+    "lambda": ("f(1)", "f = lambda x: x", "", "<lambda> is not written with def"),
+    "a cache": ("f(1)", "import functools\n\n\n@functools.cache\ndef f(x):\n    return x\n", "", "f() cannot be called"),
+    "range": ("self.f()", "def range(k):\n    return k\n", "\n    def f(self):\n        for k in range(3):\n            self.n = k\n        return 1\n", "a loop over something else"),
+    "a table of the file": ("T[1]", "T = (1, 2)", "", "T is not a number (a field of the class can be a list"),
+    "a method that is a partial function": ("1", "import functools", "\n    dequeue = functools.partial(max, 3)\n", "Mutant.dequeue is a partial, which cannot be a method"),
+    "a property": ("self.f", "", "\n    @property\n    def f(self):\n        return 1\n", "Mutant.f is a property"),
+    "a static method": ("self.f(1)", "", "\n    @staticmethod\n    def f(x):\n        return x\n", "Mutant.f is a staticmethod"),
+    "__init__": ("1", "", "\n    def __init__(self):\n        pass\n", "Mutant.__init__ would not be called; allowed: init(self)"),
+    "a large field": ("self.a", "", "\n    a: int = 2**63\n", "Mutant.a = 9223372036854775808 has more than 64 bits"),
+    "a name of ours": ("self.f(1)", "", "\n    def f(self, whole):\n        return whole\n", "f has a variable whole, which is a name of Sojourn's"),
+    "a private name": ("__K", "__K = 3", "", "the name __K is not defined"),
+    "a title of two lines": ("1", "", '\n    title = "a\\nb"\n', "Mutant.title has the control character U+000A"),
+    "code from a text": ("f(1)", 'exec("def f(x):\\n    return x")', "", "the source of f cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_version_could_not_tell_apart_is_refused(tmp_path, name):
+    used, before, more, what = REFUSED[name]
+    (tmp_path / "mutant.py").write_text(text(used, before, more=more))
+    with pytest.raises(sj.SojournError) as error:
+        plugins.load(tmp_path / "mutant.py", debug=True)
+    assert what in str(error.value)
+
+
+def test_what_a_store_could_not_use_again_is_refused_before_a_run(tmp_path, monkeypatch):
+    (tmp_path / "lit.py").write_text(LITQ.replace("K = 0.5", "K = 0.375"))
+    (tmp_path / "p.toml").write_text(PLAN)
+    made = plan.load(tmp_path / "p.toml")
+    [kept] = loading.shipped_in([made.schemes[0].canonical])
+    for content, what in [
+        (kept.content.replace("K = 0.375", ""), "the stored copy of litq@\\w+ cannot be loaded: litq-\\w+.py, line .*: the name K"),
+        (kept.content.replace("0.375", "0.625"), "litq@\\w+ is litq@\\w+ here"),
+    ]:
+        monkeypatch.setitem(loading._LOADED, kept.name, loading.Shipped(kept.name, kept.kind, content))
+        with pytest.raises(sj.SojournError, match=f"{kept.name}: what a store would keep cannot be used .*: {what}"):
+            made.run(tmp_path / "s", progress=False)
+        assert Store.open(tmp_path / "s").plans() == {}
+    monkeypatch.setitem(loading._LOADED, kept.name, kept)
+    monkeypatch.setattr(loading, "_decided", lambda one: "something else")
+    with pytest.raises(sj.SojournError, match="decides otherwise in another process, so its runs could not be repeated"):
+        made.run(tmp_path / "s", progress=False)
+    assert Store.open(tmp_path / "s").identities() == set()
+
+
+def test_a_text_that_is_another_algorithm_is_not_kept(tmp_path, monkeypatch):
+    (tmp_path / "mutant.py").write_text(text("K", "K = 2003"))
+    source = frozen.Frozen.source
+    monkeypatch.setattr(frozen.Frozen, "source", lambda self: source(self).replace("2003", "2004"))
+    with pytest.raises(sj.SojournError, match=r"mutant.py: Mutant cannot be stored, because its copy .*: decides otherwise"):
+        plugins.load(tmp_path / "mutant.py", debug=True)
+
+
+def test_an_uncompiled_algorithm_is_kept_as_one(tmp_path):
+    (tmp_path / "mutant.py").write_text(text("K", "K = 2"))
+    [name] = plugins.load(tmp_path / "mutant.py", debug=True)
+    results = sj.compare("mm1", [name], replicates=1, sets=["duration=1 s", "warm_up=0 s"], out=tmp_path / "out")
+    assert results.schemes[0].canonical == name
+    assert "K = 2\n" in next((tmp_path / "out" / "plugins").iterdir()).read_text()
