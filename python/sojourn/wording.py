@@ -13,11 +13,11 @@ _ACTS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def one_line(text: str) -> str:
-    """Return why a name cannot be shown in a line of a table, a report or a picture; nothing if it can.
+    r"""Return why a name cannot be shown in a line of a table, a report or a picture; nothing if it can.
 
     Examples
     --------
-    >>> one_line("slow"), one_line("slow\\n")
+    >>> one_line("slow"), one_line("slow\n")
     ('', 'has the control character U+000A; allowed: one line of text')
     """
     found = _ACTS.search(text)
@@ -25,12 +25,12 @@ def one_line(text: str) -> str:
 
 
 def visible(text: object) -> str:
-    """Return a message that moves no terminal's cursor, whatever it quotes.
+    r"""Return a message that moves no terminal's cursor, whatever it quotes.
 
     Examples
     --------
-    >>> visible("no plan \\x1b[2J")
-    'no plan \\\\x1b[2J'
+    >>> visible("no plan \x1b[2J")
+    'no plan \\x1b[2J'
     """
     return _ACTS.sub(lambda found: found[0] if found[0] in "\n\t" else ascii(found[0])[1:-1], str(text))
 

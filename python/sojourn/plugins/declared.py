@@ -173,11 +173,15 @@ def methods(cls: type[Declaration]) -> dict[str, FunctionType]:
     SojournError
         One that is no function: a property, a class method, an object that can be called.
     """
-    found = {name: value for name, value in _attributes(cls).items() if _is_called(value) and not isinstance(value, type)}
+    found = {
+        name: value for name, value in _attributes(cls).items() if _is_called(value) and not isinstance(value, type)
+    }
     for name, value in found.items():
         if not isinstance(value, FunctionType):
             what = f"{cls.__name__}.{name} is a {type(value).__name__}"
-            raise SojournError(f"{what}, which cannot be a method; allowed: a function, written with def in the class")
+            raise SojournError(
+                f"{what}, which cannot be a method; allowed: a function, written with def in the class"
+            )
     return found
 
 
@@ -246,7 +250,9 @@ def _attributes(cls: type[Declaration]) -> dict[str, Any]:
         if value is _ABSENT:
             raise SojournError(f"{where} has no initial value; write {name}: float = 0.0")
         if name.startswith("__") and isinstance(value, FunctionType) and name.strip("_") not in _OF_PYTHON:
-            raise SojournError(f"{where} would not be called; allowed: init(self), which is called after the fields are set")
+            raise SojournError(
+                f"{where} would not be called; allowed: init(self), which is called after the fields are set"
+            )
     return {name: value for name, value in found.items() if not name.startswith("__")}
 
 
@@ -254,7 +260,9 @@ def _declared(cls: type[Declaration], field: str, value: Parameter) -> Declared:
     where = f"{cls.__name__}.{field}"
     default = value.default if isinstance(value.default, str) else number(value.default)
     if default is None:
-        raise SojournError(f'{where}: the default {value.default!r} is no number; allowed: a number, a bool, or "15 ms"')
+        raise SojournError(
+            f'{where}: the default {value.default!r} is no number; allowed: a number, a bool, or "15 ms"'
+        )
     ending = next((one for one in _ENDINGS if field.endswith(one) and field != one), "")
     kind = _ENDINGS.get(ending, 0)
     if kind and not isinstance(default, str):

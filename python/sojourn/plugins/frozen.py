@@ -1,9 +1,9 @@
 """What an algorithm decides with: its functions and the numbers that their names stand for, wherever they come from.
 
-Every name in a method is looked up now: in the function's own scopes, its module, and other modules. A name of a number
-becomes a constant, a name of a function becomes a helper, which is looked up in the same way. Comments, docstrings,
-annotations and messages of exceptions are left out. The result needs nothing but Sojourn, so it is what is compiled, what
-a version is a hash of, and what stores keep.
+Every name in a method is looked up now: in the function's own scopes, its module, and other modules. A name of a
+number becomes a constant, a name of a function becomes a helper, which is looked up in the same way. Comments,
+docstrings, annotations and messages of exceptions are left out. The result needs nothing but Sojourn, so it is what
+is compiled, what a version is a hash of, and what stores keep.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEPT: Final = (*ANSWERS, *BUILT_IN, *DEBUG, "Algorithm", "RuntimeError", "math"
 """Names that mean the same in every frozen text."""
 ALLOWED: Final = (
     "numbers, arithmetic, comparisons, if, while, for ... in range(...), return, fields of self, packet and queue, "
-    "other methods of the class, functions of the file, abs, bool, float, int, max, min and functions of math"
+    "other methods of the class, functions written with def, abs, bool, float, int, max, min and functions of math"
 )
 _OURS: Final = ("host_", "math_", "user_")
 """What names begin with that prepared functions call."""
@@ -300,13 +300,17 @@ class _Resolve(ast.NodeTransformer):
     def _constant(self, node: ast.expr, written: str, name: str, value: object) -> ast.expr:
         found = number(value)
         if found is None:
-            more = " (a field of the class can be a list: `values: list = [...]`)" if hasattr(value, "__len__") else ""
+            more = (
+                " (a field of the class can be a list: `values: list = [...]`)" if hasattr(value, "__len__") else ""
+            )
             refuse(self._file, node, f"{written} is not a number{more}")
         return ast.copy_location(ast.Name(self._names.constant(name, found, self._locals), ast.Load()), node)
 
     def _has(self, name: str) -> bool:
         # Python knows a name such as __k in a class by another name.
-        return name in self._cells or (name in self._function.__code__.co_names and name in self._function.__globals__)
+        return name in self._cells or (
+            name in self._function.__code__.co_names and name in self._function.__globals__
+        )
 
     def _found(self, name: str) -> object:
         return self._cells[name] if name in self._cells else self._function.__globals__.get(name)

@@ -1,12 +1,12 @@
 """Adds algorithms to this process: Python files, classes and libraries; versions are part of a run's identity.
 
 An algorithm that was added is called ``my_pie@5f1d83a90c42`` in canonical texts: the name, and 12 digits of a hash of
-the interface's version with what it decides with (:mod:`sojourn.plugins.frozen`), the compiler's version and its target,
-or with the bytes of a library. So all that compares canonical texts (identities of runs, stores, resumed plans) tells two
-versions apart. ``my_pie`` alone means the one that the user added last.
+the interface's version with what it decides with (:mod:`sojourn.plugins.frozen`), the compiler's version and its
+target, or with the bytes of a library. So all that compares canonical texts (identities of runs, stores, resumed
+plans) tells two versions apart. ``my_pie`` alone means the one that the user added last.
 
-Stores, run folders and workers get a text with all that an algorithm decides with. It is shown to be the same algorithm
-when that is added, and again in a process of its own before a run is kept.
+Stores, run folders and workers get a text with all that an algorithm decides with. It is shown to be the same
+algorithm when that is added, and again in a process of its own before a run is kept.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
         raise SojournError(f"{file}: {error}") from None
     bare = [name.partition("@")[0] for name in names]
     if twice := next((name for name in bare if bare.count(name) > 1), None):
-        raise SojournError(f"{file} has two algorithms {twice}; allowed: a name for each, as in name = \"{twice}_2\"")
+        raise SojournError(f'{file} has two algorithms {twice}; allowed: a name for each, as in name = "{twice}_2"')
     return names
 
 
@@ -328,7 +328,9 @@ def repeat(listed: Iterable[Shipped]) -> None:
     except subprocess.TimeoutExpired:
         is_loaded, why = False, f"it takes longer than {_TIME_LIMIT_S} s"
     if not is_loaded:
-        raise SojournError(f"{names}: what a store would keep cannot be used in another process, so nothing is run: {why}")
+        raise SojournError(
+            f"{names}: what a store would keep cannot be used in another process, so nothing is run: {why}"
+        )
     for one, decided in zip(new, json.loads(child.stdout.splitlines()[-1]), strict=True):
         if decided != _decided(one):
             raise SojournError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -300,8 +299,8 @@ class _Rewrite(ast.NodeTransformer):
                 return self._call(node, f"math_{name}", [])
             known = ", ".join(sorted((*_MATH, *_MATH_OF_HOST)))
             refuse(self._file, node, f"math.{name} is not available (available: {known})")
-        return refuse(self._file, 
-            node, f"{ast.unparse(function)}() cannot be called (random numbers come from queue.uniform())"
+        return refuse(
+            self._file, node, f"{ast.unparse(function)}() cannot be called (random numbers come from queue.uniform())"
         )
 
     def _call(self, node: ast.Call, name: str, first: list[Any]) -> ast.AST:

@@ -144,7 +144,9 @@ def field(folder: Path, k: int, chance: random.Random) -> str:
 
 
 def table(folder: Path, k: int, chance: random.Random) -> str:
-    value = chance.choice([f"[0, {k}]", f"tuple(range({k}, {k} + 2))[::-1]", f"np.array([7, {k}])", "list(T)", "[0] + [K] * 3"])
+    value = chance.choice(
+        [f"[0, {k}]", f"tuple(range({k}, {k} + 2))[::-1]", f"np.array([7, {k}])", "list(T)", "[0] + [K] * 3"]
+    )
     index = 0 if "range" in value else 1
     found = f"self.t[{index}]" if index else "self.t[0] - 1"
     return text(found, f"K = {k}\nT = (0.5, {k})", f"    t: list = {value}\n")
@@ -169,7 +171,11 @@ def method(folder: Path, k: int, chance: random.Random) -> str:
 
 
 def of_a_base(folder: Path, k: int, chance: random.Random) -> str:
-    name = in_module(folder, k, f"import sojourn as sj\n\nK = {k}\n\n\nclass Base(sj.Algorithm):\n    def f(self):\n        return K\n")
+    name = in_module(
+        folder,
+        k,
+        f"import sojourn as sj\n\nK = {k}\n\n\nclass Base(sj.Algorithm):\n    def f(self):\n        return K\n",
+    )
     return text("self.f()", f"from {name} import Base\nK = 1").replace("(sj.Algorithm)", "(Base)")
 
 
@@ -184,7 +190,10 @@ def assigned(folder: Path, k: int, chance: random.Random) -> str:
 
 
 def replaced(folder: Path, k: int, chance: random.Random) -> str:
-    return text("self.f()", more="\n    def f(self):\n        return 1\n") + f"\n\ndef other(self):\n    return {k}\n\n\nMutant.f = other\nMutant.n = 3\n"
+    return (
+        text("self.f()", more="\n    def f(self):\n        return 1\n")
+        + f"\n\ndef other(self):\n    return {k}\n\n\nMutant.f = other\nMutant.n = 3\n"
+    )
 
 
 def attribute(folder: Path, k: int, chance: random.Random) -> str:
@@ -230,9 +239,19 @@ def decided(name: str) -> str:
 
 def noisy(source: str) -> str:
     """The same algorithm with comments, docstrings, blank lines, annotations, messages and what is not used."""
-    source = re.sub(r"^( *)(def \w+\(.*\)):$", r'\1\2 -> "nothing":\n\1    """Says: def f(x): return 1."""  # K = 3', source, flags=re.M)
+    source = re.sub(
+        r"^( *)(def \w+\(.*\)):$",
+        r'\1\2 -> "nothing":\n\1    """Says: def f(x): return 1."""  # K = 3',
+        source,
+        flags=re.M,
+    )
     source = re.sub(r"^( *)(class \w+(?:\(.*\))?):$", r'\1\2:\n\1    """A class."""', source, flags=re.M)
-    source = re.sub(r"^( *)return (sj.DROP if) (.*) else sj.ACCEPT$", r"\1return (\n\1    # K\n\1  \2 (\3)  # 5\n\n\1  else sj.ACCEPT)", source, flags=re.M)
+    source = re.sub(
+        r"^( *)return (sj.DROP if) (.*) else sj.ACCEPT$",
+        r"\1return (\n\1    # K\n\1  \2 (\3)  # 5\n\n\1  else sj.ACCEPT)",
+        source,
+        flags=re.M,
+    )
     return f'"""A module."""\n# K = 7\n{source}\n\ndef unused(x):\n    return x * 99\n\n\nUNUSED = 3\n'
 
 
@@ -254,7 +273,7 @@ print(json.dumps([json.loads(_native.plugin_decisions(one.name, int(sys.argv[1])
 
 
 def test_every_mutation_that_decides_otherwise_has_a_version_and_loads_elsewhere(folder):
-    chance = random.Random(47)
+    chance = random.Random(47)  # noqa: S311
     thresholds = chance.sample(range(1, 1024), COUNT)
     versions, programs, digests = {}, {}, {}
     for number, k in enumerate(thresholds):
@@ -305,11 +324,18 @@ def test_a_plan_runs_again_after_any_value_was_edited_and_only_then(tmp_path):
 
     half = goodput(LITQ)
     # 1000 packets a second of 1000 bytes are 8 Mbit/s, of which a half, a quarter or nothing is dropped: 4, 6, 8 Mbit/s.
-    quarter, none = goodput(LITQ.replace("K = 0.5", "K = 0.25")), goodput(LITQ.replace("K = 0.5", "K = table() - 0.5"))
+    quarter, none = (
+        goodput(LITQ.replace("K = 0.5", "K = 0.25")),
+        goodput(LITQ.replace("K = 0.5", "K = table() - 0.5")),
+    )
     assert [ran for _, ran in (half, quarter, none)] == [1, 1, 1]
     assert [round(value / 1e6) for value, _ in (half, quarter, none)] == [4, 6, 8]
     # What computes the value, its place and what is said of it do not count: these were run.
-    for again in (LITQ, LITQ.replace("K = 0.5", "K = table()"), f"# K = 7\n{LITQ}".replace("A constant", "Something")):
+    for again in (
+        LITQ,
+        LITQ.replace("K = 0.5", "K = table()"),
+        f"# K = 7\n{LITQ}".replace("A constant", "Something"),
+    ):
         assert goodput(again) == (half[0], 0)
     assert len(Store.open(tmp_path / "s").identities()) == 3
 
@@ -335,16 +361,26 @@ def test_a_name_means_what_was_loaded_last_also_if_it_was_loaded_before(tmp_path
 def test_two_algorithms_of_one_name_are_refused(tmp_path):
     for name, k in (("a", 1), ("b", 2)):
         (tmp_path / f"{name}.py").write_text(text(str(k)))
-    again = text("1").replace(HEAD, "").replace("class Mutant", "class Other").replace("n: int", 'name = "mutant"\n    n: int')
+    again = (
+        text("1")
+        .replace(HEAD, "")
+        .replace("class Mutant", "class Other")
+        .replace("n: int", 'name = "mutant"\n    n: int')
+    )
     (tmp_path / "c.py").write_text(text("1") + again.replace("< 1", "< 2"))
     (tmp_path / "p.toml").write_text(PLAN.replace('"lit.py"', '"a.py", "b.py"').replace("litq", "mutant"))
-    with pytest.raises(sj.SojournError, match=r"key plugins\[1\]: .*b.py and .*a.py both have an algorithm mutant; allowed"):
+    with pytest.raises(
+        sj.SojournError, match=r"key plugins\[1\]: .*b.py and .*a.py both have an algorithm mutant; allowed"
+    ):
         plan.load(tmp_path / "p.toml")
-    with pytest.raises(sj.SojournError, match="c.py has two algorithms mutant; allowed: a name for each"):
+    with pytest.raises(sj.SojournError, match=r"c\.py has two algorithms mutant; allowed: a name for each"):
         plugins.load(tmp_path / "c.py")
     command = [sys.executable, "-m", "sojourn", "run", "mm1", "--plugin", "a.py", "--plugin", "b.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "sojourn: b.py and a.py both have an algorithm mutant; allowed: a name for each\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "sojourn: b.py and a.py both have an algorithm mutant; allowed: a name for each\n",
+    )
 
 
 def test_a_file_that_changed_after_it_was_imported_is_refused(folder):
@@ -352,7 +388,9 @@ def test_a_file_that_changed_after_it_was_imported_is_refused(folder):
     module = __import__(name)
     known = module.Mutant(debug=True).scheme.canonical
     (folder / f"{name}.py").write_text(text("K * 2", "K = 3"))
-    with pytest.raises(sj.SojournError, match="enqueue is not what the file says now; allowed: a file that is as it was"):
+    with pytest.raises(
+        sj.SojournError, match="enqueue is not what the file says now; allowed: a file that is as it was"
+    ):
         module.Mutant(debug=True)
     (folder / f"{name}.py").write_text(text("K", "K = 3"))
     assert module.Mutant(debug=True).scheme.canonical == known
@@ -393,7 +431,10 @@ def test_what_a_store_could_not_use_again_is_refused_before_a_run(tmp_path, monk
     made = plan.load(tmp_path / "p.toml")
     [kept] = loading.shipped_in([made.schemes[0].canonical])
     for content, what in [
-        (kept.content.replace("K = 0.375", ""), "the stored copy of litq@\\w+ cannot be loaded: litq-\\w+.py, line .*: the name K"),
+        (
+            kept.content.replace("K = 0.375", ""),
+            "the stored copy of litq@\\w+ cannot be loaded: litq-\\w+.py, line .*: the name K",
+        ),
         (kept.content.replace("0.375", "0.625"), "litq@\\w+ is litq@\\w+ here"),
     ]:
         monkeypatch.setitem(loading._LOADED, kept.name, loading.Shipped(kept.name, kept.kind, content))
@@ -402,7 +443,9 @@ def test_what_a_store_could_not_use_again_is_refused_before_a_run(tmp_path, monk
         assert Store.open(tmp_path / "s").plans() == {}
     monkeypatch.setitem(loading._LOADED, kept.name, kept)
     monkeypatch.setattr(loading, "_decided", lambda one: "something else")
-    with pytest.raises(sj.SojournError, match="decides otherwise in another process, so its runs could not be repeated"):
+    with pytest.raises(
+        sj.SojournError, match="decides otherwise in another process, so its runs could not be repeated"
+    ):
         made.run(tmp_path / "s", progress=False)
     assert Store.open(tmp_path / "s").identities() == set()
 
@@ -411,7 +454,9 @@ def test_a_text_that_is_another_algorithm_is_not_kept(tmp_path, monkeypatch):
     (tmp_path / "mutant.py").write_text(text("K", "K = 2003"))
     source = frozen.Frozen.source
     monkeypatch.setattr(frozen.Frozen, "source", lambda self: source(self).replace("2003", "2004"))
-    with pytest.raises(sj.SojournError, match=r"mutant.py: Mutant cannot be stored, because its copy .*: decides otherwise"):
+    with pytest.raises(
+        sj.SojournError, match=r"mutant.py: Mutant cannot be stored, because its copy .*: decides otherwise"
+    ):
         plugins.load(tmp_path / "mutant.py", debug=True)
 
 

@@ -209,7 +209,8 @@ pub(in super::super) fn shown(text: &str, path: impl FnOnce() -> Path) -> Result
     match text.chars().find(|c| acts(*c)) {
         None => Ok(()),
         Some(c) => {
-            let what = format!("is {text:?}, with the control character U+{:04X}; allowed: one line of text", u32::from(c));
+            let what =
+                format!("is {text:?}, with the control character U+{:04X}; allowed: one line of text", u32::from(c));
             Err(Error::new(path(), what))
         }
     }
