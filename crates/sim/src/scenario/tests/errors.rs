@@ -20,6 +20,12 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
         ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here (did you mean \"name\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
         ("name = \"pipe\"\n", "", "test.toml:1:1: key `name`: is missing"),
         ("\"pipe\"", "\" \"", "test.toml:1:8: key `name`: is empty; allowed: any text"),
+        // U+000A ends a comment of LaTeX, U+001B moves a terminal's cursor, U+202E turns what follows around.
+        ("\"pipe\"", "\"x\\n\\\\input{a}\"", "test.toml:1:8: key `name`: is \"x\\n\\\\input{a}\", with the control character U+000A; allowed: one line of text"),
+        ("\"pipe\"", "\"a\\u001b[2J\"", "test.toml:1:8: key `name`: is \"a\\u{1b}[2J\", with the control character U+001B; allowed: one line of text"),
+        ("\"pipe\"", "\"a\\u202eb\"", "test.toml:1:8: key `name`: is \"a\\u{202e}b\", with the control character U+202E; allowed: one line of text"),
+        ("\"pipe\"", "\"pipe\"\ndescription = \"a\\u0007\"", "test.toml:2:15: key `description`: has the control character U+0007; allowed: text"),
+        ("\"voice\"", "\"a\\nb\"", "test.toml:31:8: key `flows[1].name`: is \"a\\nb\"; allowed: letters, digits, _ and -, at least one of them no digit"),
         ("\"access\"", "\"bottleneck\"", "test.toml:19:8: key `links[1].name`: is \"bottleneck\", which is the name of `links[0]` too; allowed: a name that is not in use"),
         ("\"voice\"", "\"bulk\"", "test.toml:31:8: key `flows[1].name`: is \"bulk\", which is the name of `flows[0]` too; allowed: a name that is not in use"),
         ("\"voice\"", "\"a.b\"", "test.toml:31:8: key `flows[1].name`: is \"a.b\"; allowed: letters, digits, _ and -, at least one of them no digit"),
