@@ -68,7 +68,7 @@ use crate::codel::ControlLaw;
 use crate::discipline::standalone;
 use crate::fattest::Fattest;
 use crate::pool::Pool;
-use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
+use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -426,8 +426,8 @@ impl Discipline for Cake {
         true
     }
 
-    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
-        standalone(self, params)
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, cx, params)
     }
 
     fn drain(&mut self) -> Option<Packet> {
@@ -564,6 +564,12 @@ impl Standalone for Cake {
                 flow.control.follow(&tin.control);
             }
         }
+    }
+
+    const EXCESS: Excess = Excess::Arrival;
+
+    fn shed(&mut self, _cx: &mut Cx<'_>) -> bool {
+        false
     }
 
     fn new(params: &Params) -> Self {

@@ -174,6 +174,12 @@ impl<A: Algorithm> FairQueue<A> {
         most.map(|(at, _)| at)
     }
 
+    /// More waits than the limits allow.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit
+    }
+
     /// Section 4.1, overflow: half the packets of the longest queue, from its head.
     #[cold]
     fn overflow(&mut self, cx: &mut Cx<'_>) {
@@ -273,7 +279,7 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
             flow.deficit = self.quantum;
             self.new.append(&mut self.flows, at);
         }
-        while self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit {
+        while self.is_over() {
             self.overflow(cx);
         }
     }
@@ -312,6 +318,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         // Updates that are due are of the old parameters.
         self.set_rate(cx, cx.rate);
         self.flows.iter_mut().for_each(|flow| flow.aqm.set_params(&params));
+        // Bound: what waits.
+        while self.is_over() {
+            let Some(packet) = self.schedule(|flow, waiting| touch(flow, waiting, cx, A::dequeue)) else { break };
+            cx.drop(packet, Reason::Overflow);
+        }
         true
     }
 
