@@ -33,6 +33,8 @@
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
 //!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
 //! * Linux counts the kernel's memory for `memlimit`. Here it is bytes on the wire, and there is no such limit by default.
+//! * After a change to a lower `limit` or `memlimit`, the classic queue loses its first packets, as in Linux's
+//!   `dualpi2_change`. That has nothing more to drop once the classic queue is empty; here the L4S queue follows.
 //! * Filters in Linux can put other packets into the L4S queue. Here only the ECN field and one DSCP decide.
 //! * Non-queue-building packets that are not ECT(1) or CE are never marked, and are dropped only during overload and where more
 //!   than `nqb_limit` of data waits in the L4S queue. RFC 9956 demands such a short buffer for them. The traffic protection that it
@@ -63,7 +65,8 @@ pub use values::{BufferLimit, Share, StepThreshold};
 use crate::discipline::standalone;
 use crate::ticks::Ticks;
 use crate::{
-    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Dscp, Ecn, Excess, Internal, Order, Packet, Queue, Reason, Standalone,
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Dscp, Ecn, Excess, Internal, Order, Packet, Queue, Reason,
+    Standalone,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

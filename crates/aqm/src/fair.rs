@@ -18,6 +18,8 @@
 //!   until the limit holds.
 //! * The inner algorithm's own `limit` is set above that of the whole queue, so that it never acts. The inner algorithm is
 //!   informed of an overflow instead.
+//! * After a change to a lower `limit` or `memory_limit`, packets are taken as for sending and dropped until both hold, as in
+//!   Linux's `fq_codel_change`. Its `fq_pie_change` looks at `limit` only.
 //! * Each instance sees the rate of the whole link, and its timers act only when its own queue is used. Nothing else changes
 //!   in between, except for the rate, and a change of the rate updates all instances first.
 //!

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 FLENT_TEST: Final = "tcp_nup"
 """Flent's test whose plots the files are made for: uploads beside a ping."""
 _FLENT_VERSION: Final = 4
-_FLENT_SERIES: Final = {
+_FLENT_SERIES: Final[dict[str, tuple[str, float, str, str]]] = {
     "goodput_bit_s": ("TCP upload sum", 1e-6, "Mbits/s", "goodput_bit_s"),
     "sojourn_ms": ("Ping (ms) ICMP", 1.0, "ms", "sojourn_ms_mean"),
 }
-"""Flent's name of a series, its unit in that of Flent, the unit's name, and the metric that is the mean of the run."""
+"""Flent's name of a series, the factor to its unit, that unit, and the metric that is the mean of the run."""
 _FLENT_FLOW: Final = "TCP upload::"
 _FLENT_AVERAGE: Final = "TCP upload avg"
 _FLENT_FAIRNESS: Final = ("TCP upload fairness", "Idx", "jain_index")
@@ -152,7 +152,7 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
         raise SojournError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
         )
-    names = [metric for *_, metric in (*_FLENT_SERIES.values(), _FLENT_FAIRNESS)]
+    names = [one[-1] for one in (*_FLENT_SERIES.values(), _FLENT_FAIRNESS)]
     sampled = series["run"].unique()
     facts = {one["run"]: one for one in store.read("runs", ["duration_s", "warm_up_s", *names], sampled).to_pylist()}
     flows: dict[str, dict[str, float]] = {}

@@ -157,7 +157,7 @@ fn a_flow_that_has_not_begun_or_has_ended_has_no_values() {
         "[[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nunder_test = true\n",
         // Until everything is acknowledged: within 12 ms of the queue's 20 packets, and 10 ms of the path.
         &flow("stops", "start = \"1 s\"\nstop = \"2 s\"\ntransport = { kind = \"tcp\", congestion_control = \"bbr3\" }"),
-        &flow("transfer", "start = \"1 s\"\ntraffic = { kind = \"transfer\", size = \"20 kB\" }"),
+        &flow("transfer", "start = \"1 s\"\ntraffic = { kind = \"transfer\", size = \"200 kB\" }"),
         // The last of its packets reaches the receiver after its end.
         &flow(
             "udp",
@@ -184,19 +184,21 @@ fn a_flow_that_has_not_begun_or_has_ended_has_no_values() {
         [at(0.9), at(1.1), at(3.9)]
     };
     for name in ["cwnd_packets", "srtt_ms", "pacing_rate_bit_s", "delivery_rate_bit_s", "goodput_bit_s"] {
-        assert_eq!(has(&format!("{name}:stops")), [false, true, false], "{name}");
+        assert_eq!(has(&format!("{name}:stops[0]")), [false, true, false], "{name}");
     }
-    for name in ["cwnd_packets:transfer", "goodput_bit_s:transfer", "goodput_bit_s:udp", "goodput_bit_s:web"] {
+    for name in
+        ["cwnd_packets:transfer[0]", "goodput_bit_s:transfer[0]", "goodput_bit_s:udp[0]", "goodput_bit_s:web[0]"]
+    {
         assert_eq!(has(name), [false, true, false], "{name}");
     }
     // Stopped by a change, it may start again: it sends nothing, which is a goodput of 0.
-    assert_eq!(has("goodput_bit_s:paused"), [false, true, true]);
-    assert_eq!(of("goodput_bit_s:paused").value.last(), Some(&Some(0.0)));
+    assert_eq!(has("goodput_bit_s:paused[0]"), [false, true, true]);
+    assert_eq!(of("goodput_bit_s:paused[0]").value.last(), Some(&Some(0.0)));
     // Nothing that arrives is left out: the flows' goodputs are the total's in every interval.
     let total = &of("goodput_bit_s").value;
     for (place, total) in total.iter().enumerate() {
         let flows = ["stops", "transfer", "udp", "paused", "web"];
-        let sum: f64 = flows.iter().filter_map(|flow| of(&format!("goodput_bit_s:{flow}")).value[place]).sum();
+        let sum: f64 = flows.iter().filter_map(|flow| of(&format!("goodput_bit_s:{flow}[0]")).value[place]).sum();
         assert!((sum - total.unwrap()).abs() < 1e-6, "{place}: {sum} and {total:?}");
     }
 }
