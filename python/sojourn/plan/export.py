@@ -152,7 +152,7 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
         raise SojournError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
         )
-    names = [one[-1] for one in (*_FLENT_SERIES.values(), _FLENT_FAIRNESS)]
+    names = [*(metric for *_, metric in _FLENT_SERIES.values()), _FLENT_FAIRNESS[-1]]
     sampled = series["run"].unique()
     facts = {one["run"]: one for one in store.read("runs", ["duration_s", "warm_up_s", *names], sampled).to_pylist()}
     flows: dict[str, dict[str, float]] = {}
