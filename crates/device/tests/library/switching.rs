@@ -49,7 +49,7 @@ fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
     for scheme in ["pfifo", "codel", "pie", "choke", "sfq depth 400p", "fq_codel", "fq_pie", "dualpi2"] {
         let (mut engine, far_a, _far_b) = gateway();
         let (commands, orders) = sojourn_device::orders::orders();
-        let mut switch = |engine: &mut Engine, limit: &str| {
+        let switch = |engine: &mut Engine, limit: &str| {
             let scheme = format!("{scheme} limit {limit}").parse().unwrap();
             let switch = Order::Switch { direction: Direction::AToB, scheme, label: "x".into(), slot: None };
             commands.send(Command { order: Order::All(vec![switch]), reply: None }).unwrap();
@@ -58,7 +58,9 @@ fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
         switch(&mut engine, "1000p");
         (0..200).for_each(|number| far_a.put(frame(number)));
         // Enough steps for all that a step takes at most.
-        (0..10).for_each(|_| engine.step(Instant::ZERO).map(drop).unwrap());
+        for _ in 0..10 {
+            engine.step(Instant::ZERO).unwrap();
+        }
         let queued = |engine: &Engine| engine.path(Direction::AToB).whereabouts().queued;
         assert!(queued(&engine) > 100, "{scheme}: {}", queued(&engine));
         switch(&mut engine, "10p");
