@@ -189,6 +189,7 @@ def algorithm(entry: dict[str, Any]) -> str:
         ("drops packets", DROPS[entry["drops_at"]]),
         ("ECN marking", "yes" if entry["ecn"] else "no"),
         ("state per flow", "yes" if entry["per_flow_state"] else "no"),
+        ("after a change to a lower limit", entry["lower_limit"]),
         ("source", entry["source"]),
     ]
     parts.append(table(("property", "value"), facts))

@@ -72,7 +72,7 @@ pub use channel::{Arrival, Channel, ChannelCounts, Impairments};
 pub use config::{Config, ConfigError, FORMER_PRESETS};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
-    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone,
+    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
 };
 pub use dscp::Dscp;
 pub use fair::FairQueue;

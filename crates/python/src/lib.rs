@@ -70,6 +70,7 @@ fn aqms() -> String {
             "drops_at": entry.about.drops_at.name(),
             "ecn": entry.about.ecn,
             "per_flow_state": entry.about.per_flow_state,
+            "lower_limit": entry.excess.text(),
             "presets": entry.presets,
             "parameters": parameters,
         })

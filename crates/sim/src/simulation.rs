@@ -293,6 +293,15 @@ struct Hosts {
     probes: BTreeMap<u32, Box<probes::SelfProbes>>,
 }
 
+/// Where a flow stands now.
+#[derive(Clone, Copy, Debug)]
+struct Stands {
+    /// It has begun and has not ended.
+    lasts: bool,
+    /// Its TCP has a connection, if it has a TCP.
+    has_sender: bool,
+}
+
 /// What a flow needs to go on.
 #[derive(Clone, Debug, Default)]
 struct Paused {

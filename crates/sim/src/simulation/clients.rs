@@ -12,7 +12,7 @@
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
 use super::net::{Net, Way};
-use super::{Simulation, Tcp, TcpCounts, What};
+use super::{Simulation, Stands, Tcp, TcpCounts, What};
 use crate::application::{Client, Get, Measured, Orders};
 use crate::packet::{Body, Datagram, Load, Payload};
 use crate::random::Stream;
@@ -178,6 +178,14 @@ impl Clients {
     pub fn past(&self, flow: usize) -> (TcpCounts, Option<Instant>) {
         let connection = self.place(flow as u32).and_then(|place| self.connections.get(place));
         connection.map_or_else(Default::default, |connection| (connection.past, connection.first_sent))
+    }
+
+    /// Where a flow that is a client's connection stands; `None` for other flows.
+    pub fn stage(&self, flow: usize) -> Option<Stands> {
+        let connection = self.connections.get(self.place(flow as u32)?)?;
+        let is_over = connection.stage == Stage::Idle && self.users[connection.user as usize].stopped;
+        let begun = connection.first_sent.is_some() && !is_over;
+        Some(Stands { lasts: begun, has_sender: begun && connection.is_open })
     }
 
     /// The measurement begins.

@@ -1,7 +1,7 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::{Net, Way};
-use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
+use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Stands, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Payload};
 use crate::transport::segment::unstamped_saves;
 use crate::transport::{Ack, AckAction, Data, Hints, Path};
@@ -322,6 +322,20 @@ impl Hosts {
             return counts;
         }
         self.clients.past(index).0.plus(&counts)
+    }
+
+    /// Whether a flow has begun and has not ended.
+    pub(super) fn stands(&self, index: usize) -> Stands {
+        if let Some(stands) = self.clients.stage(index) {
+            return stands;
+        }
+        let flow = &self.flows[index];
+        let lasts = flow.begun
+            && match &self.ends[index].tcp {
+                Some(tcp) => !tcp.sender.finished(),
+                None => flow.source.is_some() || self.paused.contains_key(&(index as u32)),
+            };
+        Stands { lasts, has_sender: lasts }
     }
 
     /// A flow's TCP; of a client's connections the present one.
