@@ -47,6 +47,8 @@ enum What {
     Enqueue(u32),
     /// A packet reaches a line.
     Cross(u32),
+    /// A line drops a packet.
+    Lose(u32),
     /// A line is looked at before what it sends can be seen.
     Look(u32),
     /// A port has finished sending and may have more, or is looked at as a line is.
@@ -84,9 +86,9 @@ enum What {
 }
 
 impl What {
-    /// A packet arrives somewhere.
+    /// A packet arrives somewhere, which is on its way until then.
     fn is_arrival(self) -> bool {
-        matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_))
+        matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_) | Self::Lose(_))
     }
 }
 
@@ -264,7 +266,7 @@ struct Flow {
     echo: Option<Box<Echo>>,
     /// UDP: what the receiver makes of datagrams.
     listener: Option<Box<Listener>>,
-    /// UDP: datagrams of a flow with a listener, since the start of the run.
+    /// UDP: datagrams since the start of the run.
     emitted: u32,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
@@ -374,6 +376,7 @@ impl Simulation {
             What::Deliver(_) => {}
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
+            What::Lose(handle) => self.net.lose_at_line(handle, self.net.now),
             What::Look(line) => self.net.look(line),
             What::Free(port) => self.net.port_free(port),
             What::Retransmit(flow) => self.retransmit_timer(flow),

@@ -6,7 +6,9 @@ use super::probes::SelfProbes;
 use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Approach, Bucket, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
+use crate::port::{
+    Approach, Bucket, Device, Dropped, Follows, HitBook, Line, LineQueue, Medium, Port, Probe, Record, Station,
+};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -53,7 +55,9 @@ impl Simulation {
                 losses: network.flows.iter().map(|flow| Losses::new(flow.group, network.base_rtt(flow))).collect(),
                 synchronisation: vec![Synchronisation::default(); network.groups.len() + 1],
                 dropped: Dropped::default(),
-                look_at: Instant::ZERO + network.warm_up,
+                begin: Instant::ZERO + network.warm_up,
+                end: Instant::ZERO + network.duration,
+                ahead_to: Instant::from_nanos(network.warm_up.nanos().saturating_sub(1)),
                 catching_up: false,
                 audit: Audit::default(),
                 places,
@@ -453,8 +457,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             medium,
             follows: port.trace.as_deref().map(follows),
             bucket: port.burst.map(|size| Bucket::new(size.get(), rate.time_for(size))),
+            saved_before: Span::ZERO,
             device,
-            is_daqm: config.name() == "daqm",
             abandoned: 0,
             switched: Vec::new(),
         });
@@ -464,6 +468,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
                 port.probe.watch();
             }
             port.probe.follow(config);
+            if config.name() == "daqm" {
+                port.probe.hits = Some(HitBook { since: Some([0; 2]), counted: [0; 2] });
+            }
             port.lazy = port.may_be_lazy();
             port.probe.derive_system(port.lazy);
         }

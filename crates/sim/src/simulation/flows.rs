@@ -139,12 +139,9 @@ impl Simulation {
         } else {
             let meter = &mut self.hosts.ends[index as usize].meter;
             let flow = &mut self.hosts.flows[index as usize];
-            let mut ordinal = meter.sent_packets as u32;
-            if flow.listener.is_some() {
-                // The meter counts anew when the measurement begins.
-                ordinal = flow.emitted;
-                flow.emitted = flow.emitted.wrapping_add(1);
-            }
+            // The meter counts anew when the measurement begins.
+            let ordinal = flow.emitted;
+            flow.emitted = ordinal.wrapping_add(1);
             let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {

@@ -151,8 +151,11 @@ pub(super) struct Net {
     pub synchronisation: Vec<Synchronisation>,
     /// What a discipline has just dropped.
     pub dropped: Dropped,
-    /// The instant at which lines are looked at next: what arrives there from then on must wait.
-    pub look_at: Instant,
+    /// When the measurement begins and ends.
+    pub begin: Instant,
+    pub end: Instant,
+    /// The last instant that lines may be computed ahead to without a look at the two: the one before the first, then the second.
+    pub ahead_to: Instant,
     /// A lazy port or line is being brought up to the present: others wait for their turn.
     pub catching_up: bool,
     pub audit: Audit,
@@ -275,10 +278,15 @@ impl Net {
     #[inline(always)]
     pub fn go_on(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
         match self.routes[hop as usize].next() {
-            Next::Last(line) => match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
-                Some(at) => self.wheel.push(at, What::Deliver(handle)),
-                None => self.lose_at_line(handle, at),
-            },
+            Next::Last(line) => {
+                if at > self.ahead_to && self.waits_for_end(handle, line, hop, at) {
+                    return;
+                }
+                match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
+                    Some(at) => self.wheel.push(at, What::Deliver(handle)),
+                    None => self.lose_at_line(handle, at),
+                }
+            }
             Next::Port(port) => {
                 self.slab.get_mut(handle).hop = hop;
                 self.approach_port(port, handle, at);
@@ -287,8 +295,35 @@ impl Net {
                 self.slab.get_mut(handle).hop = hop;
                 self.approach_next_line(line, handle, hop, bytes, at);
             }
-            Next::Fused(line) => self.cross_next(handle, line, hop, bytes, at),
+            Next::Fused(line) => {
+                if at > self.ahead_to && self.waits_for_end(handle, line, hop, at) {
+                    return;
+                }
+                self.cross_next(handle, line, hop, bytes, at);
+            }
             Next::End => self.wheel.push(at, What::Deliver(handle)),
+        }
+    }
+
+    /// A packet arrives at a line, its hop `hop`, while or after the measurement begins: the line's begins. True after its end,
+    /// when the packet does not enter: the line's is over.
+    #[cold]
+    #[inline(never)]
+    fn waits_for_end(&mut self, handle: u32, line: u32, hop: u32, at: Instant) -> bool {
+        if at > self.end {
+            self.slab.get_mut(handle).hop = hop;
+            self.wheel.push(at, What::Cross(handle));
+            return true;
+        }
+        self.begin_line(line as usize);
+        false
+    }
+
+    /// The measurement of a line begins, unless it has.
+    pub fn begin_line(&mut self, line: usize) {
+        let queue = &mut self.line_queues[line];
+        if queue.since < self.begin {
+            self.lines[line].restart(queue, self.begin);
         }
     }
 
@@ -317,7 +352,7 @@ impl Net {
     fn approach_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
         let approach =
             self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
-        if at <= self.now + approach.ahead && at < self.look_at && approach.apart == 0 {
+        if at <= self.now + approach.ahead && at <= self.ahead_to && approach.apart == 0 {
             if approach.pending.first <= at {
                 self.let_in(line, at);
             }
@@ -395,10 +430,13 @@ impl Net {
         self.lose_at(handle, self.now, Span::ZERO);
     }
 
-    /// A line drops a packet at `at`. What ports have dropped before is counted before.
+    /// A line drops a packet at `at`, which counts then. What ports have dropped before is counted before.
     #[cold]
     #[inline(never)]
     pub fn lose_at_line(&mut self, handle: u32, at: Instant) {
+        if at > self.now {
+            return self.wheel.push(at, What::Lose(handle));
+        }
         if !self.catching_up {
             let before = Instant::from_nanos(at.min(self.now).nanos().saturating_sub(1));
             for port in 0..self.ports.len() {

@@ -12,6 +12,7 @@ mod fuzzed;
 mod l4s;
 mod laws;
 mod ledbat;
+mod observation;
 mod links;
 mod phases;
 mod pings;
