@@ -376,7 +376,7 @@ impl Simulation {
             What::Deliver(_) => {}
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
-            What::Lose(handle) => self.net.lose_at_line(handle, self.net.now),
+            What::Lose(handle) => self.net.lose_now(handle),
             What::Look(line) => self.net.look(line),
             What::Free(port) => self.net.port_free(port),
             What::Retransmit(flow) => self.retransmit_timer(flow),

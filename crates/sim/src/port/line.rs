@@ -57,13 +57,21 @@ impl Approach {
     }
 }
 
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    arrived: Instant,
+    /// Framing included.
+    bytes: u32,
+}
+
 /// A queue in which packets have waited.
 #[derive(Clone, Debug, Default)]
 struct Used {
-    /// When each waiting packet will start, as far as it has been looked, and when it arrived.
-    starts: Lane<Instant>,
+    /// When each waiting packet will start, as far as it has been looked.
+    starts: Lane<Waiting>,
     level: Level,
-    /// Of packets that have waited or wait.
+    /// Of packets that have waited and started.
     sojourn: Sampled,
     losses: LossRuns,
     dropped_packets: u64,
@@ -108,7 +116,7 @@ impl LineQueue {
 
     /// Sojourn times of packets that have waited and were sent.
     pub fn sojourn(&self) -> Sampled {
-        self.used.as_ref().map_or_else(Sampled::default, |used| used.sojourn.since(&used.still_waiting()))
+        self.used.as_ref().map_or_else(Sampled::default, |used| used.sojourn.clone())
     }
 
     /// Packets lost, and runs of losses.
@@ -127,18 +135,19 @@ impl LineQueue {
             self.begin();
         }
         let Some(used) = &mut self.used else { return false };
-        if let Some(started) = used.starts.replace_only(now, start, now) {
+        let waiting = Waiting { arrived: now, bytes };
+        if let Some((started, before)) = used.starts.replace_only(now, start, waiting) {
             used.level.down_and_up(started, now);
+            used.sojourn.add(started - before.arrived);
         } else {
             used.settle(now);
             if used.starts.len() >= self.limit as usize {
                 used.lose(bytes, serial);
                 return false;
             }
-            used.starts.push(start, now);
+            used.starts.push(start, waiting);
             used.level.up(now);
         }
-        used.sojourn.add(start - now);
         true
     }
 }
@@ -155,16 +164,10 @@ impl Used {
 
     /// Counts the packets that have started by `now`.
     fn settle(&mut self, now: Instant) {
-        while let Some((start, _)) = self.starts.pop_until(now) {
+        while let Some((start, waiting)) = self.starts.pop_until(now) {
             self.level.down(start);
+            self.sojourn.add(start - waiting.arrived);
         }
-    }
-
-    /// Sojourn times of the packets that wait.
-    fn still_waiting(&self) -> Sampled {
-        let mut sojourn = Sampled::default();
-        self.starts.backwards().for_each(|(start, arrived)| sojourn.add(*start - *arrived));
-        sojourn
     }
 }
 
@@ -229,7 +232,7 @@ impl Line {
         if let Some(used) = &mut queue.used {
             used.settle(Instant::from_nanos(now.nanos().saturating_sub(1)));
             used.level.restart(now);
-            used.sojourn = used.still_waiting();
+            used.sojourn.clear();
             used.losses.restart();
             used.dropped_before = used.dropped_packets;
         }
@@ -261,6 +264,20 @@ impl Line {
     /// Time spent sending since the measurement began.
     pub fn busy(&self, queue: &LineQueue, now: Instant) -> Span {
         self.sending(queue, now).saturating_sub(queue.busy_before)
+    }
+
+    /// As of a port that runs a discipline: what waits over the line's rate, or the mean sojourn time where that is longer.
+    #[cold]
+    pub fn queueing_delay(&self, queue: &LineQueue) -> Span {
+        let Some(used) = &queue.used else { return Span::ZERO };
+        let bytes = match queue.arrived {
+            // All have had one size.
+            [0, _] => used.starts.len() as u64 * u64::from(self.wire.bytes()),
+            _ => used.starts.backwards().map(|(_, waiting)| u64::from(waiting.bytes)).sum(),
+        };
+        let sojourn = used.sojourn.moments.sum_ns().checked_div(u128::from(self.sent(queue) - queue.sent_before));
+        let mean = Span::from_nanos(sojourn.unwrap_or_default() as u64);
+        self.wire.rate().time_for(Bytes::new(bytes)).max(mean)
     }
 
     /// Packets sent and dropped from the beginning of the measurement to its end.

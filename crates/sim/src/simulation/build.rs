@@ -55,6 +55,7 @@ impl Simulation {
                 losses: network.flows.iter().map(|flow| Losses::new(flow.group, network.base_rtt(flow))).collect(),
                 synchronisation: vec![Synchronisation::default(); network.groups.len() + 1],
                 dropped: Dropped::default(),
+                lost: BTreeMap::new(),
                 begin: Instant::ZERO + network.warm_up,
                 end: Instant::ZERO + network.duration,
                 ahead_to: Instant::from_nanos(network.warm_up.nanos().saturating_sub(1)),

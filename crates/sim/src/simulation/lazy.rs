@@ -34,8 +34,8 @@ enum Turn {
     Gone(Gone),
     /// Packets have been dropped; then one may go on.
     Dropped(Instant, Option<Gone>),
-    /// A line behind the port drops a packet.
-    Lost(u32, Instant),
+    /// A line behind the port drops a packet: which, and which line.
+    Lost(u32, u32, Instant),
 }
 
 impl Net {
@@ -84,7 +84,7 @@ impl Net {
                 }
                 Turn::Free(at) => self.link_free(index, at),
                 Turn::Gone(Gone { handle, hop, bytes, at }) => self.go_on(handle, hop, bytes, at),
-                Turn::Lost(handle, at) => self.lose_at_line(handle, at),
+                Turn::Lost(handle, line, at) => self.lose_at_line(handle, line, at),
                 Turn::Dropped(now, gone) => {
                     self.count_drops(index, now);
                     if let Some(Gone { handle, hop, bytes, at }) = gone {
@@ -176,7 +176,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
                 }
                 match around.lines[line as usize].enter(around.line_queues, line, at, bytes) {
                     Some(at) => around.wheel.push(at, What::Deliver(handle)),
-                    None => return Turn::Lost(handle, at),
+                    None => return Turn::Lost(handle, line, at),
                 }
             } else {
                 let Some((now, handle)) = self.pending.pop_until(until) else { return Turn::Over };

@@ -8,6 +8,7 @@ use crate::random::Stream;
 use crate::wlan::Cell;
 use sojourn_measure::{Level, LossEvents, Synchronisation};
 use sojourn_units::{Instant, Span};
+use std::collections::BTreeMap;
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +152,8 @@ pub(super) struct Net {
     pub synchronisation: Vec<Synchronisation>,
     /// What a discipline has just dropped.
     pub dropped: Dropped,
+    /// Packets that lines will drop, with the delay of their queues then.
+    pub lost: BTreeMap<u32, Span>,
     /// When the measurement begins and ends.
     pub begin: Instant,
     pub end: Instant,
@@ -203,7 +206,7 @@ impl Net {
         };
         match line.enter(&mut self.line_queues, way.line, self.now, bytes) {
             Some(at) => self.approach_port(port, handle, at),
-            None => self.lose_at_line(handle, self.now),
+            None => self.lose_at_line(handle, way.line, self.now),
         }
     }
 
@@ -214,7 +217,7 @@ impl Net {
             return self.set_out_apart(handle, way.hop, bytes);
         };
         let Some(at) = line.enter(&mut self.line_queues, way.line, self.now, bytes) else {
-            return self.lose_at_line(handle, self.now);
+            return self.lose_at_line(handle, way.line, self.now);
         };
         match way.next.next() {
             Next::Line(line) => self.approach_line(line, handle, way.hop, bytes, at),
@@ -265,7 +268,7 @@ impl Net {
     fn cross(&mut self, handle: u32, line: u32, hop: u32, bytes: u32, now: Instant) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
             Some(at) => self.go_on(handle, hop + 1, bytes, at),
-            None => self.lose_at_line(handle, now),
+            None => self.lose_at_line(handle, line, now),
         }
     }
 
@@ -284,7 +287,7 @@ impl Net {
                 }
                 match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
                     Some(at) => self.wheel.push(at, What::Deliver(handle)),
-                    None => self.lose_at_line(handle, at),
+                    None => self.lose_at_line(handle, line, at),
                 }
             }
             Next::Port(port) => {
@@ -430,13 +433,26 @@ impl Net {
         self.lose_at(handle, self.now, Span::ZERO);
     }
 
-    /// A line drops a packet at `at`, which counts then. What ports have dropped before is counted before.
+    /// A line drops a packet at `at`, which counts then.
     #[cold]
     #[inline(never)]
-    pub fn lose_at_line(&mut self, handle: u32, at: Instant) {
+    pub fn lose_at_line(&mut self, handle: u32, line: u32, at: Instant) {
+        let delay = self.lines[line as usize].queueing_delay(&self.line_queues[line as usize]);
         if at > self.now {
+            self.lost.insert(handle, delay);
             return self.wheel.push(at, What::Lose(handle));
         }
+        self.lose_in_turn(handle, at, delay);
+    }
+
+    /// A packet that a line has dropped counts now.
+    pub fn lose_now(&mut self, handle: u32) {
+        let delay = self.lost.remove(&handle).unwrap_or_default();
+        self.lose_in_turn(handle, self.now, delay);
+    }
+
+    /// A packet is gone at `at`, at a line with so much delay. What ports have dropped before is counted before.
+    fn lose_in_turn(&mut self, handle: u32, at: Instant, delay: Span) {
         if !self.catching_up {
             let before = Instant::from_nanos(at.min(self.now).nanos().saturating_sub(1));
             for port in 0..self.ports.len() {
@@ -445,7 +461,7 @@ impl Net {
                 }
             }
         }
-        self.lose_at(handle, at, Span::ZERO);
+        self.lose_at(handle, at, delay);
     }
 
     /// A packet is gone at `now`, at a queue with so much delay.
