@@ -103,6 +103,8 @@ pub(crate) struct Port {
     pub medium: Medium,
     /// What the link may send, where that follows a trace.
     pub follows: Option<Box<Follows>>,
+    /// Packets come here over links besides those of the port's own node.
+    pub is_passed: bool,
     /// The token bucket of a link that has one.
     pub bucket: Option<Bucket>,
     /// What that had saved when the measurement began.

@@ -17,7 +17,7 @@ use crate::wlan::{Airtime, Cell, Station as Interface};
 use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server, Traced};
 use sojourn_measure::{Histogram, Level, Synchronisation};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A full frame, for choosing the wheel's tick.
@@ -391,6 +391,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
     let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
     let members = members(network);
+    let routes = network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
+    let passed: BTreeSet<usize> = routes.flat_map(|route| route.iter().skip(1).copied()).collect();
     let (mut places, mut ports) = (Vec::with_capacity(network.ports.len()), Vec::new());
     let (mut lines, mut line_queues) = (Vec::new(), Vec::new());
     for (index, port) in network.ports.iter().enumerate() {
@@ -459,6 +461,7 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             follows: port.trace.as_deref().map(follows),
             bucket: port.burst.map(|size| Bucket::new(size.get(), rate.time_for(size))),
             saved_before: Span::ZERO,
+            is_passed: passed.contains(&index),
             device,
             abandoned: 0,
             switched: Vec::new(),

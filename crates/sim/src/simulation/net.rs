@@ -227,13 +227,18 @@ impl Net {
     }
 
     /// A packet of `bytes` leaves its host otherwise.
+    ///
+    /// What comes over a link at this instant is there before it. As it may not have been told of yet, the packet takes its turn
+    /// behind all that is due now.
     #[inline(never)]
     fn set_out_apart(&mut self, handle: u32, hop: u32, bytes: u32) {
         match self.routes[hop as usize].next() {
             Next::Line(line) => {
-                self.let_in(line, self.now);
-                self.cross(handle, line, hop, bytes, self.now);
+                let approach = &mut self.line_queues[line as usize].approach;
+                approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO))).apart += 1;
+                self.wheel.push(self.now, What::Cross(handle));
             }
+            Next::Port(port) if self.ports[port as usize].is_passed => self.wheel.push(self.now, What::Enqueue(handle)),
             Next::Port(port) => self.arrive(port, handle),
             Next::Fused(_) | Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
             // A route is never empty.

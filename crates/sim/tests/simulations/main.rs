@@ -5,6 +5,7 @@ mod common;
 mod applications;
 mod bbr;
 mod cake;
+mod cohorts;
 mod connection;
 mod csma;
 mod determinism;
