@@ -28,8 +28,8 @@ impl Draws {
     }
 }
 
-/// A network of routers in a chain with hosts on some of them. Rates and delays are odd numbers, so that hardly two things
-/// happen at one instant.
+/// A network of routers in a chain with hosts on some of them. One of four has round rates, delays and starts, so that much
+/// happens at one instant; in the others hardly two things do.
 struct Drawn {
     head: String,
     links: Vec<String>,
@@ -49,14 +49,18 @@ const QUEUES: [&str; 8] = [
 
 fn draw(seed: u64) -> Drawn {
     let mut draws = Draws(seed);
+    let is_round = seed % 4 == 3;
     let routers = draws.within(2, 5);
     let duration = draws.within(2001, 6007);
     let warm_up = if draws.below(3) == 0 { 0 } else { draws.within(101, duration / 2) };
     let head = format!("name = \"drawn\"\nduration = \"{duration} ms\"\nwarm_up = \"{warm_up} ms\"\n");
     let mut links = Vec::new();
     let mut link = |draws: &mut Draws, name: &str, from: &str, to: &str| {
-        let kbit_s = draws.within(211, 19_997);
-        let (us, queue) = (draws.within(17, 30_011), draws.one_of(&QUEUES));
+        let (kbit_s, us) = match is_round {
+            true => (1000 * [1, 2, 5, 10][draws.below(4) as usize], 1000 * [1, 2, 5, 10][draws.below(4) as usize]),
+            false => (draws.within(211, 19_997), draws.within(17, 30_011)),
+        };
+        let queue = draws.one_of(&QUEUES);
         links.push(format!(
             "[[links]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{kbit_s} kbit/s\"\n\
              delay = \"{us} us\"\nqueue = \"{queue}\"\n"
@@ -89,7 +93,7 @@ fn draw(seed: u64) -> Drawn {
             "[[flows]]\nname = \"f{flow}\"\nfrom = \"{}\"\nto = \"{}\"\nstart = \"{} us\"\n{traffic}",
             ends[from],
             ends[to],
-            draws.below(900_000)
+            if is_round { 100_000 * draws.below(9) } else { draws.below(900_000) }
         );
     }
     Drawn { head, links, flows }
