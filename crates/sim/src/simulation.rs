@@ -49,6 +49,8 @@ enum What {
     Cross(u32),
     /// A line drops a packet.
     Lose(u32),
+    /// Losses are put in order.
+    Tell,
     /// A line is looked at before what it sends can be seen.
     Look(u32),
     /// A port has finished sending and may have more, or is looked at as a line is.
@@ -67,10 +69,14 @@ enum What {
     Emit(u32),
     /// A sender's retransmission timer may have expired.
     Retransmit(u32),
+    /// It does: what arrives at this instant has arrived.
+    RetransmitNow(u32),
     /// A sender's pacing gap is over.
     Pace(u32),
     /// A receiver's delayed acknowledgement may be due.
     Acknowledge(u32),
+    /// It is: what arrives at this instant has arrived.
+    AcknowledgeNow(u32),
     /// A time that an application's client, or its connection of this flow, asked for.
     Client(u32),
     /// A self probe of a flow is answered.
@@ -377,10 +383,13 @@ impl Simulation {
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
             What::Lose(handle) => self.net.lose_now(handle),
+            What::Tell => self.net.tell_losses(),
             What::Look(line) => self.net.look(line),
             What::Free(port) => self.net.port_free(port),
-            What::Retransmit(flow) => self.retransmit_timer(flow),
-            What::Acknowledge(flow) => self.acknowledge_timer(flow),
+            What::Retransmit(flow) => self.retransmit_timer(flow, false),
+            What::RetransmitNow(flow) => self.retransmit_timer(flow, true),
+            What::Acknowledge(flow) => self.acknowledge_timer(flow, false),
+            What::AcknowledgeNow(flow) => self.acknowledge_timer(flow, true),
             What::Pace(flow) => self.pace_timer(flow),
             What::Emit(flow) => self.emit(flow),
             What::Probe(flow) => self.probe(flow),

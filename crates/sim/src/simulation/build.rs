@@ -56,6 +56,7 @@ impl Simulation {
                 synchronisation: vec![Synchronisation::default(); network.groups.len() + 1],
                 dropped: Dropped::default(),
                 lost: BTreeMap::new(),
+                losses_untold: Vec::new(),
                 begin: Instant::ZERO + network.warm_up,
                 end: Instant::ZERO + network.duration,
                 ahead_to: Instant::from_nanos(network.warm_up.nanos().saturating_sub(1)),

@@ -96,6 +96,19 @@ impl Hashes {
     }
 }
 
+/// A packet of data that was dropped, as flows see it. The fields are in the order in which losses count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Loss {
+    at: Instant,
+    flow: u32,
+    ordinal: u32,
+    /// Of the flow, with the delay of the queue that dropped it.
+    rtt: Span,
+}
+
+/// Losses that are put in order at once.
+const LOSSES: usize = 4096;
+
 /// Packets of one flow that were dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
@@ -154,6 +167,8 @@ pub(super) struct Net {
     pub dropped: Dropped,
     /// Packets that lines will drop, with the delay of their queues then.
     pub lost: BTreeMap<u32, Span>,
+    /// Losses that have not been put in order: ports and lines tell of theirs when they are looked at.
+    pub losses_untold: Vec<Loss>,
     /// When the measurement begins and ends.
     pub begin: Instant,
     pub end: Instant,
@@ -447,26 +462,13 @@ impl Net {
             self.lost.insert(handle, delay);
             return self.wheel.push(at, What::Lose(handle));
         }
-        self.lose_in_turn(handle, at, delay);
+        self.lose_at(handle, at, delay);
     }
 
     /// A packet that a line has dropped counts now.
     pub fn lose_now(&mut self, handle: u32) {
         let delay = self.lost.remove(&handle).unwrap_or_default();
-        self.lose_in_turn(handle, self.now, delay);
-    }
-
-    /// A packet is gone at `at`, at a line with so much delay. What ports have dropped before is counted before.
-    fn lose_in_turn(&mut self, handle: u32, at: Instant, delay: Span) {
-        if !self.catching_up {
-            let before = Instant::from_nanos(at.min(self.now).nanos().saturating_sub(1));
-            for port in 0..self.ports.len() {
-                if self.ports[port].lazy {
-                    self.settle(port as u32, before);
-                }
-            }
-        }
-        self.lose_at(handle, at, delay);
+        self.lose_at(handle, self.now, delay);
     }
 
     /// A packet is gone at `now`, at a queue with so much delay.
@@ -478,19 +480,39 @@ impl Net {
         if let Some(ordinal) = packet.ordinal() {
             let losses = &mut self.losses[packet.flow as usize];
             losses.packets += 1;
-            // Several drops of one instant are told in any order.
+            let rtt = losses.base_rtt + delay;
+            self.losses_untold.push(Loss { at: now, flow: packet.flow, ordinal, rtt });
+            if self.losses_untold.len().is_multiple_of(LOSSES) {
+                self.wheel.push(self.now, What::Tell);
+            }
+        }
+    }
+
+    /// Puts the losses before the present in order. Nothing more is heard of that time.
+    pub fn tell_losses(&mut self) {
+        self.settle_before();
+        self.tell_losses_before(self.now);
+    }
+
+    /// Puts the losses before `until` in order, all of which are known.
+    pub fn tell_losses_before(&mut self, until: Instant) {
+        let mut untold = std::mem::take(&mut self.losses_untold);
+        untold.sort_unstable();
+        let known = untold.partition_point(|loss| loss.at < until);
+        for Loss { at, flow, ordinal, rtt } in untold.drain(..known) {
+            let losses = &mut self.losses[flow as usize];
             let last = losses.last.replace(ordinal);
             losses.runs += u64::from(last.is_none_or(|last| last.abs_diff(ordinal) != 1));
-            let rtt = losses.base_rtt + delay;
-            losses.events.lost(now, ordinal, rtt);
+            losses.events.lost(at, ordinal, rtt);
             let [of_group, of_all] = &mut losses.seen;
             if let Some((all, groups)) = self.synchronisation.split_last_mut() {
-                all.lost(now, rtt, of_all);
+                all.lost(at, rtt, of_all);
                 if let Some(group) = groups.get_mut(losses.group as usize) {
-                    group.lost(now, rtt, of_group);
+                    group.lost(at, rtt, of_group);
                 }
             }
         }
+        self.losses_untold = untold;
     }
 
     /// Packets that are on a wire: their arrivals are scheduled.

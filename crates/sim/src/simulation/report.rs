@@ -198,7 +198,7 @@ const COMPARED_GROUPS: usize = 16;
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
-        self.net.settle_before();
+        self.net.tell_losses();
         self.sample_warm_up();
         let now = self.net.now;
         for index in 0..self.net.ports.len() {
@@ -242,6 +242,7 @@ impl Simulation {
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.net.now = self.end;
         self.net.settle_all(self.end);
+        self.net.tell_losses_before(Instant::NEVER);
         for index in 0..self.net.ports.len() {
             let port = &mut self.net.ports[index];
             port.probe.finish(self.end);

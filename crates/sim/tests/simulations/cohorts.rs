@@ -53,8 +53,8 @@ fn marks_count_when_packets_leave() {
         one(&format!(
             "name = \"m\"\nduration = \"{duration}\"\nwarm_up = \"{warm_up}\"\n\
              [[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"3 Mbit/s\"\ndelay = \"10 ms\"\nunder_test = true\n\
-             queue = \"red min 1p max 9p limit 1000p avpkt 1500b w 0.5 ecn nodrop\"\n\
-             [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = {{ ecn = true }}\n\
+             queue = \"red min 2p max 5p max_p 1 limit 1000p avpkt 1500b w 1 ecn nodrop\"\n\
+             [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = {{ ecn = true, congestion_control = \"dctcp\" }}\n\
              traffic = {{ kind = \"transfer\", size = \"600 kB\" }}\n"
         ))
     };
