@@ -64,7 +64,7 @@ fn marks_count_when_packets_leave() {
     }
     let counted = all.queues[0].counts.as_ref().expect("counts of a queue under test").marked.packets;
     assert_eq!((metric(&all, "marks_packets"), metric(&all, "drops_packets")), (counted as f64, 0.0));
-    assert!(metric(&early, "marks_packets") > 5.0 && metric(&late, "marks_packets") > 5.0);
+    assert!(metric(&early, "marks_packets") > 0.0 && metric(&late, "marks_packets") > 0.0);
     assert_eq!(metric(&all, "mark_ratio"), metric(&all, "marks_packets") / metric(&all, "arrivals_packets"));
 }
 
