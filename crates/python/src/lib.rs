@@ -126,6 +126,8 @@ fn traffic_kinds() -> String {
 fn metrics() -> String {
     let one = |metric: &catalogue::Metric| {
         let scopes: Vec<&str> = metric.scopes.iter().map(|scope| scope.name()).collect();
+        // JSON has no infinity.
+        let bound = |value: f64| value.is_finite().then_some(value);
         json!({
             "name": metric.name,
             "unit": metric.unit,
@@ -134,6 +136,10 @@ fn metrics() -> String {
             "title": metric.title,
             "better": metric.better.name(),
             "scopes": scopes,
+            "cohort": metric.cohort.name(),
+            "cohort_definition": metric.cohort.definition(),
+            "least": bound(metric.least),
+            "most": bound(metric.most),
             "estimator": metric.estimator,
             "definition": metric.definition,
         })
