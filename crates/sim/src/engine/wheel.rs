@@ -192,6 +192,15 @@ impl<T: Copy> Wheel<T> {
         (self.pool.len() - 1) as u32
     }
 
+    /// No event of the instant of the one popped last is left.
+    #[inline]
+    pub fn is_over(&self, now: Instant) -> bool {
+        let slot = self.tick as usize % FINE;
+        let at = |place: u32| self.pool.get(place as usize);
+        let mut listed = std::iter::successors(at(self.fine[slot]), |node| at(node.next));
+        self.current.last().is_none_or(|event| event.time > now) && listed.all(|node| node.event.time != now)
+    }
+
     /// Takes the next event, if it happens at `until` or before: when and what.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, T)> {

@@ -163,6 +163,7 @@ impl Used {
     }
 
     /// Counts the packets that have started by `now`.
+    #[inline(always)]
     fn settle(&mut self, now: Instant) {
         while let Some((start, waiting)) = self.starts.pop_until(now) {
             self.level.down(start);

@@ -156,14 +156,30 @@ impl Simulation {
 
     /// A sender's retransmission timer may have expired; one that moved later is armed again. It takes its turn behind what
     /// arrives at this instant.
-    pub(super) fn retransmit_timer(&mut self, index: u32, is_turn: bool) {
+    #[inline(always)]
+    pub(super) fn retransmit_timer(&mut self, index: u32) {
         let now = self.net.now;
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.retransmit_at != now {
             return;
         }
-        if !is_turn && tcp.sender.timer() <= now {
+        if tcp.sender.timer() <= now {
+            if self.net.wheel.is_over(now) {
+                return self.retransmit_now(index);
+            }
             return self.net.wheel.push(now, What::RetransmitNow(index));
+        }
+        tcp.retransmit_at = Instant::NEVER;
+        tcp.pump(&mut self.net, index);
+    }
+
+    /// It is due, unless an arrival of this instant has moved it.
+    #[inline(never)]
+    pub(super) fn retransmit_now(&mut self, index: u32) {
+        let now = self.net.now;
+        let Some(tcp) = self.hosts.tcp_mut(index) else { return };
+        if tcp.retransmit_at != now {
+            return;
         }
         tcp.retransmit_at = Instant::NEVER;
         if tcp.sender.timer() <= now {
@@ -183,14 +199,34 @@ impl Simulation {
 
     /// A receiver's delayed acknowledgement may be due. It takes its turn behind what arrives at this instant: a packet that a
     /// delayed acknowledgement brought about often comes as the next one is due.
-    pub(super) fn acknowledge_timer(&mut self, index: u32, is_turn: bool) {
+    #[inline(always)]
+    pub(super) fn acknowledge_timer(&mut self, index: u32) {
         let now = self.net.now;
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.acknowledge_at != now {
             return;
         }
-        if !is_turn && tcp.receiver.timer() <= now {
+        let timer = tcp.receiver.timer();
+        if timer <= now {
+            if self.net.wheel.is_over(now) {
+                return self.acknowledge_now(index);
+            }
             return self.net.wheel.push(now, What::AcknowledgeNow(index));
+        }
+        // One that has moved later is armed again.
+        tcp.acknowledge_at = timer;
+        if timer != Instant::NEVER {
+            self.net.wheel.push(timer, What::Acknowledge(index));
+        }
+    }
+
+    /// It is due, unless an arrival of this instant has moved it.
+    #[inline(never)]
+    pub(super) fn acknowledge_now(&mut self, index: u32) {
+        let now = self.net.now;
+        let Some(tcp) = self.hosts.tcp_mut(index) else { return };
+        if tcp.acknowledge_at != now {
+            return;
         }
         tcp.acknowledge_at = Instant::NEVER;
         if tcp.receiver.timer() <= now {
