@@ -69,16 +69,18 @@ def metrics() -> str:
         + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the "
         + "definition says otherwise. The scope tells whether a metric has a value for the run, for each queue under "
         + "test, or for each flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
-        + "The cohort says what a metric is of. The warm-up and the end of the run cut through the life of packets. Ratios of "
-        + "queues and flows therefore divide by the packets that leave in the measured time, whenever they arrived: the drops "
-        + "and marks of a queue are among them, so that a share lies between 0 and 1. Phases and windows have the same rule. "
-        + "The packets in the queue at the start of the measured time belong to it, those at its end do not.\n\n"
+        + "The cohort says what a metric is of. The start and the end of the measured time cut through the life "
+        + "of packets. Ratios of queues and flows therefore divide by the packets that leave in the measured time, "
+        + "whenever they arrived. The drops and marks of a queue are among these packets, so a share lies between 0 "
+        + "and 1. Packets in the queue at the start of the measured time are counted when they leave. Packets that "
+        + "still wait at its end are not counted. Phases and windows have the same rule.\n\n"
         + table(("cohort", "what belongs to it"), ((f"`{name}`", text) for name, text in cohorts.items()))
         + "\n"
-        + "Each value lies in the range of the table. The values of flows add up to those of their group, and the values of "
-        + "groups to those of the run, for goodput, throughput and the numbers of packets, segments, timeouts and flows. "
-        + "The three reasons for drops add up to `drops_packets`. Every run is checked against these rules at its end, and "
-        + "a value that breaks one is an error.\n\n"
+        + "Each value lies in the range that the table gives. The values of flows add up to those of their group, "
+        + "and the values of groups to those of the run. This holds for goodput, throughput, and the numbers of "
+        + "packets, segments, timeouts and flows. The three reasons for drops add up to `drops_packets`. The "
+        + "simulator checks every report against these rules at the end of the run, and ends with an error where "
+        + "one does not hold.\n\n"
         + table(("metric", "unit", "scope", "cohort", "range", "estimator", "definition"), rows)
     )
 

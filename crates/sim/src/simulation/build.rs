@@ -6,7 +6,9 @@ use super::probes::SelfProbes;
 use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Approach, Bucket, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
+use crate::port::{
+    Approach, Bucket, Device, Dropped, Follows, HitBook, Line, LineQueue, Medium, Port, Probe, Record, Station,
+};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
@@ -15,7 +17,7 @@ use crate::wlan::{Airtime, Cell, Station as Interface};
 use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server, Traced};
 use sojourn_measure::{Histogram, Level, Synchronisation};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A full frame, for choosing the wheel's tick.
@@ -53,7 +55,11 @@ impl Simulation {
                 losses: network.flows.iter().map(|flow| Losses::new(flow.group, network.base_rtt(flow))).collect(),
                 synchronisation: vec![Synchronisation::default(); network.groups.len() + 1],
                 dropped: Dropped::default(),
-                look_at: Instant::ZERO + network.warm_up,
+                lost: BTreeMap::new(),
+                losses_untold: Vec::new(),
+                begin: Instant::ZERO + network.warm_up,
+                end: Instant::ZERO + network.duration,
+                ahead_to: Instant::from_nanos(network.warm_up.nanos().saturating_sub(1)),
                 catching_up: false,
                 audit: Audit::default(),
                 places,
@@ -386,6 +392,8 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
     let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
     let members = members(network);
+    let routes = network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
+    let passed: BTreeSet<usize> = routes.flat_map(|route| route.iter().skip(1).copied()).collect();
     let (mut places, mut ports) = (Vec::with_capacity(network.ports.len()), Vec::new());
     let (mut lines, mut line_queues) = (Vec::new(), Vec::new());
     for (index, port) in network.ports.iter().enumerate() {
@@ -453,8 +461,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             medium,
             follows: port.trace.as_deref().map(follows),
             bucket: port.burst.map(|size| Bucket::new(size.get(), rate.time_for(size))),
+            saved_before: Span::ZERO,
+            is_passed: passed.contains(&index),
             device,
-            is_daqm: config.name() == "daqm",
             abandoned: 0,
             switched: Vec::new(),
         });
@@ -464,6 +473,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
                 port.probe.watch();
             }
             port.probe.follow(config);
+            if config.name() == "daqm" {
+                port.probe.hits = Some(HitBook { since: Some([0; 2]), counted: [0; 2] });
+            }
             port.lazy = port.may_be_lazy();
             port.probe.derive_system(port.lazy);
         }

@@ -139,12 +139,9 @@ impl Simulation {
         } else {
             let meter = &mut self.hosts.ends[index as usize].meter;
             let flow = &mut self.hosts.flows[index as usize];
-            let mut ordinal = meter.sent_packets as u32;
-            if flow.listener.is_some() {
-                // The meter counts anew when the measurement begins.
-                ordinal = flow.emitted;
-                flow.emitted = flow.emitted.wrapping_add(1);
-            }
+            // The meter counts anew when the measurement begins.
+            let ordinal = flow.emitted;
+            flow.emitted = ordinal.wrapping_add(1);
             let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
@@ -165,12 +162,16 @@ impl Simulation {
         }
     }
 
-    /// A sender's retransmission timer may have expired; one that moved later is armed again.
-    pub(super) fn retransmit_timer(&mut self, index: u32) {
+    /// A sender's retransmission timer may have expired; one that moved later is armed again. It takes its turn behind what
+    /// arrives at this instant.
+    pub(super) fn retransmit_timer(&mut self, index: u32, is_turn: bool) {
         let now = self.net.now;
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.retransmit_at != now {
             return;
+        }
+        if !is_turn && tcp.sender.timer() <= now {
+            return self.net.wheel.push(now, What::RetransmitNow(index));
         }
         tcp.retransmit_at = Instant::NEVER;
         if tcp.sender.timer() <= now {
@@ -188,12 +189,16 @@ impl Simulation {
         }
     }
 
-    /// A receiver's delayed acknowledgement may be due.
-    pub(super) fn acknowledge_timer(&mut self, index: u32) {
+    /// A receiver's delayed acknowledgement may be due. It takes its turn behind what arrives at this instant: a packet that a
+    /// delayed acknowledgement brought about often comes as the next one is due.
+    pub(super) fn acknowledge_timer(&mut self, index: u32, is_turn: bool) {
         let now = self.net.now;
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.acknowledge_at != now {
             return;
+        }
+        if !is_turn && tcp.receiver.timer() <= now {
+            return self.net.wheel.push(now, What::AcknowledgeNow(index));
         }
         tcp.acknowledge_at = Instant::NEVER;
         if tcp.receiver.timer() <= now {

@@ -117,9 +117,13 @@ impl Net {
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
         port.probe.derive_system(false);
+        port.close_hits(now);
         self.dropped.attend(port.probe.watch.as_deref());
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
+        if scheme.name() == "daqm" {
+            port.open_hits(now);
+        }
         port.switched.push((now, scheme.clone()));
         port.probe.follow(scheme);
         let was_lazy = std::mem::replace(&mut port.lazy, false);
@@ -231,6 +235,7 @@ impl Net {
                     count(total, |(waiting, _)| waiting.down(now));
                 }
                 if packet.ecn == Ecn::Ce {
+                    port.probe.marked += u64::from(sent.ecn() != Ecn::Ce);
                     sent.mark();
                 }
                 taken = Some(Taken { handle: packet.handle, bytes: packet.bytes });

@@ -21,7 +21,7 @@ pub struct WindowReport {
     pub departures_packets: u64,
     /// Dropped, for any reason.
     pub drops_packets: u64,
-    /// Marked CE here.
+    /// Of those that left: marked CE here.
     pub marks_packets: u64,
     /// Waiting, mean over time.
     pub queue_packets_mean: Option<f64>,
@@ -84,7 +84,7 @@ impl Simulation {
             arrivals_packets: counters.arrived.packets - before.arrived.packets,
             departures_packets: counters.forwarded.packets - before.forwarded.packets,
             drops_packets: counters.dropped_total().packets - before.dropped_total().packets,
-            marks_packets: counters.marked.packets - before.marked.packets,
+            marks_packets: window.marked,
             queue_packets_mean: window.waiting.mean(),
             backlog_packets: backlog.packets,
             backlog_bytes: backlog.bytes,
