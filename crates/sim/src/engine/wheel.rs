@@ -399,6 +399,7 @@ mod tests {
                 let (at, what) = wheel.pop().unwrap();
                 assert_eq!((at.nanos(), orders[&what]), (time, order));
                 now = time;
+                assert_eq!(wheel.is_over(at), list.iter().all(|(time, _)| *time != now));
             }
             assert_eq!(wheel.len(), list.len());
         }

@@ -57,19 +57,11 @@ impl Approach {
     }
 }
 
-/// A packet that waits.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    arrived: Instant,
-    /// Framing included.
-    bytes: u32,
-}
-
 /// A queue in which packets have waited.
 #[derive(Clone, Debug, Default)]
 struct Used {
-    /// When each waiting packet will start, as far as it has been looked.
-    starts: Lane<Waiting>,
+    /// When each waiting packet will start, as far as it has been looked, and when it arrived.
+    starts: Lane<Instant>,
     level: Level,
     /// Of packets that have waited and started.
     sojourn: Sampled,
@@ -135,17 +127,16 @@ impl LineQueue {
             self.begin();
         }
         let Some(used) = &mut self.used else { return false };
-        let waiting = Waiting { arrived: now, bytes };
-        if let Some((started, before)) = used.starts.replace_only(now, start, waiting) {
+        if let Some((started, before)) = used.starts.replace_only(now, start, now) {
             used.level.down_and_up(started, now);
-            used.sojourn.add(started - before.arrived);
+            used.sojourn.add(started - before);
         } else {
             used.settle(now);
             if used.starts.len() >= self.limit as usize {
                 used.lose(bytes, serial);
                 return false;
             }
-            used.starts.push(start, waiting);
+            used.starts.push(start, now);
             used.level.up(now);
         }
         true
@@ -165,9 +156,9 @@ impl Used {
     /// Counts the packets that have started by `now`.
     #[inline(always)]
     fn settle(&mut self, now: Instant) {
-        while let Some((start, waiting)) = self.starts.pop_until(now) {
+        while let Some((start, arrived)) = self.starts.pop_until(now) {
             self.level.down(start);
-            self.sojourn.add(start - waiting.arrived);
+            self.sojourn.add(start - arrived);
         }
     }
 }
@@ -271,14 +262,13 @@ impl Line {
     #[cold]
     pub fn queueing_delay(&self, queue: &LineQueue) -> Span {
         let Some(used) = &queue.used else { return Span::ZERO };
-        let bytes = match queue.arrived {
-            // All have had one size.
-            [0, _] => used.starts.len() as u64 * u64::from(self.wire.bytes()),
-            _ => used.starts.backwards().map(|(_, waiting)| u64::from(waiting.bytes)).sum(),
-        };
+        // What waits is sent in one go, from the first start on. Rates below 4 Gbit/s give its bytes exactly.
+        let first = used.starts.front().map_or(self.busy_until, |(start, _)| *start);
+        let bits = u128::from((self.busy_until - first).nanos()) * u128::from(self.wire.rate().bit_s());
+        let bytes = Bytes::new(((bits + 4_000_000_000) / 8_000_000_000) as u64);
         let sojourn = used.sojourn.moments.sum_ns().checked_div(u128::from(self.sent(queue) - queue.sent_before));
         let mean = Span::from_nanos(sojourn.unwrap_or_default() as u64);
-        self.wire.rate().time_for(Bytes::new(bytes)).max(mean)
+        self.wire.rate().time_for(bytes).max(mean)
     }
 
     /// Packets sent and dropped from the beginning of the measurement to its end.
