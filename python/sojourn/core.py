@@ -22,6 +22,7 @@ __all__ = [
     "aqms",
     "build",
     "congestion_controls",
+    "inert",
     "load",
     "metrics",
     "parse_aqm",
@@ -135,6 +136,20 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     read = partial(read_beside, folder=Path(source).parent if Path(source).is_file() else Path())
     document: Document = json.loads(_native.load(text, source, list(sets), read))
     return document
+
+
+def inert(scenario: Mapping[str, Any], schemes: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return the settings that have no effect in the runs of a scenario: where, what, and a sentence.
+
+    Parameters
+    ----------
+    scenario
+        Canonical.
+    schemes
+        Label and text of each in the queues under test; an empty text for the queues as they are written.
+    """
+    found: list[dict[str, str]] = json.loads(_native.inert(json.dumps(scenario), list(schemes)))
+    return found
 
 
 def shipped_traces() -> dict[str, Path]:

@@ -176,6 +176,18 @@ fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Optio
     Ok(document.to_json())
 }
 
+/// Settings that have no effect where these schemes, each a label and a text, are in the queues under test of a scenario, as a
+/// JSON list. A scheme without a text stands for the queues as they are written.
+#[pyfunction]
+fn inert(scenario: &str, schemes: Vec<(String, String)>) -> PyResult<String> {
+    let document = scenario::load(scenario, "the scenario", &[]).map_err(refuse)?;
+    let (written, tested): (Vec<_>, Vec<_>) = schemes.into_iter().partition(|(_, text)| text.is_empty());
+    let read = |(label, text): (String, String)| Ok((label, text.parse::<Config>().map_err(refuse)?));
+    let tested = tested.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
+    let found = document.inert(&tested, !written.is_empty()).map_err(refuse)?;
+    Ok(json!(found).to_string())
+}
+
 /// The IP packets of a capture as a table of time and payload, which traffic of the kind `replay` reads.
 #[pyfunction]
 fn captured(path: PathBuf) -> PyResult<String> {
@@ -389,6 +401,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(bounds, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(inert, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_batch, module)?)?;

@@ -1,5 +1,6 @@
 //! Parameters of dAQM: the choices where the thesis leaves one, and a threshold and a dropping phase for each feature.
 
+use crate::inert::{Acts, ANY};
 use crate::{Limit, Value};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -115,37 +116,37 @@ crate::params! {
         /// Threshold of the third derivative of the queue length, packets a sample^3.
         q3: Option<f64> = None,
         /// Drop rate of phases that s0 starts.
-        s0_drop_rate: Option<Probability> = None,
+        s0_drop_rate: Option<Probability> = None => [Acts::With("s0", ANY)],
         /// Length of phases that s0 starts.
-        s0_drop_duration: Option<Span> = None,
+        s0_drop_duration: Option<Span> = None => [Acts::With("s0", ANY)],
         /// Drop rate of phases that s1 starts.
-        s1_drop_rate: Option<Probability> = None,
+        s1_drop_rate: Option<Probability> = None => [Acts::With("s1", ANY)],
         /// Length of phases that s1 starts.
-        s1_drop_duration: Option<Span> = None,
+        s1_drop_duration: Option<Span> = None => [Acts::With("s1", ANY)],
         /// Drop rate of phases that s2 starts.
-        s2_drop_rate: Option<Probability> = None,
+        s2_drop_rate: Option<Probability> = None => [Acts::With("s2", ANY)],
         /// Length of phases that s2 starts.
-        s2_drop_duration: Option<Span> = None,
+        s2_drop_duration: Option<Span> = None => [Acts::With("s2", ANY)],
         /// Drop rate of phases that s3 starts.
-        s3_drop_rate: Option<Probability> = None,
+        s3_drop_rate: Option<Probability> = None => [Acts::With("s3", ANY)],
         /// Length of phases that s3 starts.
-        s3_drop_duration: Option<Span> = None,
+        s3_drop_duration: Option<Span> = None => [Acts::With("s3", ANY)],
         /// Drop rate of phases that q0 starts.
-        q0_drop_rate: Option<Probability> = None,
+        q0_drop_rate: Option<Probability> = None => [Acts::With("q0", ANY)],
         /// Length of phases that q0 starts.
-        q0_drop_duration: Option<Span> = None,
+        q0_drop_duration: Option<Span> = None => [Acts::With("q0", ANY)],
         /// Drop rate of phases that q1 starts.
-        q1_drop_rate: Option<Probability> = None,
+        q1_drop_rate: Option<Probability> = None => [Acts::With("q1", ANY)],
         /// Length of phases that q1 starts.
-        q1_drop_duration: Option<Span> = None,
+        q1_drop_duration: Option<Span> = None => [Acts::With("q1", ANY)],
         /// Drop rate of phases that q2 starts.
-        q2_drop_rate: Option<Probability> = None,
+        q2_drop_rate: Option<Probability> = None => [Acts::With("q2", ANY)],
         /// Length of phases that q2 starts.
-        q2_drop_duration: Option<Span> = None,
+        q2_drop_duration: Option<Span> = None => [Acts::With("q2", ANY)],
         /// Drop rate of phases that q3 starts.
-        q3_drop_rate: Option<Probability> = None,
+        q3_drop_rate: Option<Probability> = None => [Acts::With("q3", ANY)],
         /// Length of phases that q3 starts.
-        q3_drop_duration: Option<Span> = None,
+        q3_drop_duration: Option<Span> = None => [Acts::With("q3", ANY)],
     }
 }
 
