@@ -138,7 +138,9 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     return document
 
 
-def inert(scenario: Mapping[str, Any], schemes: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def inert(
+    scenario: Mapping[str, Any], schemes: Sequence[tuple[str, str]], *, on_device: bool
+) -> list[dict[str, str]]:
     """Return the settings that have no effect in the runs of a scenario: where, what, and a sentence.
 
     Parameters
@@ -147,8 +149,10 @@ def inert(scenario: Mapping[str, Any], schemes: Sequence[tuple[str, str]]) -> li
         Canonical.
     schemes
         Label and text of each in the queues under test; an empty text for the queues as they are written.
+    on_device
+        A device has the link, and its traffic is not that of the scenario.
     """
-    found: list[dict[str, str]] = json.loads(_native.inert(json.dumps(scenario), list(schemes)))
+    found: list[dict[str, str]] = json.loads(_native.inert(json.dumps(scenario), list(schemes), on_device))
     return found
 
 

@@ -17,6 +17,8 @@ pub enum Acts {
     With(&'static str, &'static [&'static str]),
     /// Another parameter with none of these values.
     Without(&'static str, &'static [&'static str]),
+    /// One of several other parameters with any value but `none`.
+    WithOneOf(&'static [&'static str]),
     /// Packets of this kind.
     On(Kind),
     /// More than one queue.
@@ -128,6 +130,10 @@ impl Config {
             }
             Acts::Without(other, values) if is_met(value(other), values) => {
                 Some(format!(" with {}", wanted(other, values)))
+            }
+            Acts::WithOneOf(others) if others.iter().all(|other| value(other) == "none") => {
+                let names: Vec<String> = others.iter().map(|other| format!("`{other}`")).collect();
+                Some(format!(" without {}", names.join(" or ")))
             }
             Acts::On(kind) if host.packets.is_some_and(|kinds| !passes(kinds, kind)) => {
                 Some(format!(": {}", kind.none()))

@@ -177,14 +177,14 @@ fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Optio
 }
 
 /// Settings that have no effect where these schemes, each a label and a text, are in the queues under test of a scenario, as a
-/// JSON list. A scheme without a text stands for the queues as they are written.
+/// JSON list. A scheme without a text stands for the queues as they are written. `on_device`: a device has the link.
 #[pyfunction]
-fn inert(scenario: &str, schemes: Vec<(String, String)>) -> PyResult<String> {
+fn inert(scenario: &str, schemes: Vec<(String, String)>, on_device: bool) -> PyResult<String> {
     let document = scenario::load(scenario, "the scenario", &[]).map_err(refuse)?;
     let (written, tested): (Vec<_>, Vec<_>) = schemes.into_iter().partition(|(_, text)| text.is_empty());
     let read = |(label, text): (String, String)| Ok((label, text.parse::<Config>().map_err(refuse)?));
     let tested = tested.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
-    let found = document.inert(&tested, !written.is_empty()).map_err(refuse)?;
+    let found = document.inert(&tested, !written.is_empty(), on_device).map_err(refuse)?;
     Ok(json!(found).to_string())
 }
 

@@ -84,15 +84,15 @@ crate::params! {
         /// Nothing is examined before this time since the start (Algorithm 3 line 2; Shu 2023 gives no value).
         target: Span = Span::ZERO,
         /// Spacing of arrivals by which the sojourn derivatives are divided (section 4.1.1), or "measured"; needed only if one of them has a threshold.
-        interarrival: Option<Interarrival> = None,
+        interarrival: Option<Interarrival> = None => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// When the waiting times are taken (section 4.1.1: at one instant).
-        sojourn: Sojourn = Sojourn::Instant,
+        sojourn: Sojourn = Sojourn::Instant => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// What happens to the examined packets (left open in section 4.1.1).
-        inspect: Inspect = Inspect::Peek,
+        inspect: Inspect = Inspect::Peek => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// Time between samples of the queue length (section 4.1.2).
-        sample: Span = Span::from_millis(15),
+        sample: Span = Span::from_millis(15) => [Acts::WithOneOf(&["q1", "q2", "q3"])],
         /// Which five samples are used (left open in section 4.1.2).
-        ring: Ring = Ring::Slides,
+        ring: Ring = Ring::Slides => [Acts::WithOneOf(&["q1", "q2", "q3"])],
         /// When the flag is reset (section 4.3.1; Algorithm 1 line 7).
         flags: Flags = Flags::Phase,
         /// Probability that an arrival in a dropping phase is dropped, for features without their own (Table 2, f1).

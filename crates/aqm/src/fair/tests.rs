@@ -304,3 +304,23 @@ fn with_mtu_counts_all_the_other_queues_count_against_the_last_packet() {
         assert_eq!(lost > 0, loses, "{mtu_counts:?} {lost}");
     }
 }
+
+#[test]
+fn presets_mark_in_a_fair_queue_where_their_originals_do() {
+    // Linux: fq_codel_init has ecn = true, fq_pie and codel have it off. ns-3: UseEcn of FqCobaltQueueDisc and FqPieQueueDisc is true,
+    // that of PieQueueDisc false.
+    for (text, ecn) in [
+        ("fq_codel preset linux", "true"),
+        ("codel preset linux", "false"),
+        ("fq_pie preset linux", "false"),
+        ("fq_cobalt preset ns3", "true"),
+        ("fq_pie preset ns3", "true"),
+        ("pie preset ns3", "false"),
+        ("fq_codel noecn preset linux", "false"),
+    ] {
+        let config: crate::Config = text.parse().expect(text);
+        let params = config.params();
+        let found = params.iter().find(|param| param.name == "ecn").map(|param| &*param.value);
+        assert_eq!(found, Some(ecn), "{text}");
+    }
+}

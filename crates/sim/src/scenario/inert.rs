@@ -32,13 +32,13 @@ impl Inert {
 
 impl Document {
     /// What has no effect when these schemes, each with its label, are in the queues under test. `as_written`: the queues as they
-    /// are written are run, too.
+    /// are written are run, too. `on_device`: a device has the link, and its traffic is not that of the document.
     ///
     /// # Errors
     /// As [`Document::resolve`].
-    pub fn inert(&self, schemes: &[(String, Config)], as_written: bool) -> Result<Vec<Inert>, Error> {
+    pub fn inert(&self, schemes: &[(String, Config)], as_written: bool, on_device: bool) -> Result<Vec<Inert>, Error> {
         let network = self.resolve()?;
-        let tested = Passing::of(&network, |port| port.under_test);
+        let tested = Passing::of(&network, on_device, |port| port.under_test);
         let mut found = Vec::new();
         for (label, scheme) in schemes {
             found.extend(scheme.inert(&tested.host()).into_iter().map(|one| Inert::of(label, one)));
@@ -51,12 +51,12 @@ impl Document {
                 continue;
             }
             let alike = |other: &Port| other.under_test == port.under_test && other.queue == port.queue;
-            let mut inert = port.queue.inert(&Passing::of(&network, alike).host());
+            let mut inert = port.queue.inert(&Passing::of(&network, on_device, alike).host());
             // That a queue beside the tested ones marks nothing is the network that was asked for.
             inert.retain(|one| port.under_test || one.what != "ecn");
             found.extend(inert.into_iter().map(|one| Inert::of(&text, one)));
         }
-        for flow in &self.flows {
+        for flow in self.flows.iter().filter(|_| !on_device) {
             if let TransportTable::Tcp(table) = &flow.transport {
                 found.extend(keys(table).into_iter().map(|(what, why)| Inert {
                     place: flow.name.clone(),
@@ -71,17 +71,18 @@ impl Document {
 
 /// What passes some ports.
 struct Passing {
-    packets: Vec<Kind>,
+    /// Not known of a device.
+    packets: Option<Vec<Kind>>,
     capable: Vec<String>,
     framing: Option<&'static str>,
 }
 
 impl Passing {
-    fn of(network: &Network, chosen: impl Fn(&Port) -> bool) -> Self {
+    fn of(network: &Network, on_device: bool, chosen: impl Fn(&Port) -> bool) -> Self {
         let is_chosen: Vec<bool> = network.ports.iter().map(&chosen).collect();
         let passes = |route: &[usize]| route.iter().any(|port| is_chosen.get(*port) == Some(&true));
         let (mut packets, mut capable) = (Vec::new(), Vec::new());
-        for flow in &network.flows {
+        for flow in network.flows.iter().filter(|_| !on_device) {
             let Transport::Tcp { sender, receiver } = &*flow.transport else { continue };
             if passes(&flow.ack_route) {
                 packets.push(Kind::Acks);
@@ -104,11 +105,11 @@ impl Passing {
             super::PortKind::Link { overhead, .. } if overhead > Bytes::ZERO => Some("overhead"),
             _ => None,
         });
-        Self { packets, capable, framing }
+        Self { packets: (!on_device).then_some(packets), capable, framing }
     }
 
     fn host(&self) -> Host<'_> {
-        Host { packets: Some(&self.packets), capable: &self.capable, framing: self.framing }
+        Host { packets: self.packets.as_deref(), capable: &self.capable, framing: self.framing }
     }
 }
 
