@@ -7,9 +7,10 @@ scenario sets. This module words its answer.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sojourn import core
 from sojourn.core import Document
@@ -18,7 +19,7 @@ from sojourn.scheme import Scheme
 if TYPE_CHECKING:
     from sojourn.plan.expand import Cells
 
-__all__ = ["Inert", "check", "everywhere", "of_cells"]
+__all__ = ["Inert", "check", "everywhere", "of_cells", "tell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,20 @@ class Inert:
     where: str
     what: str
     text: str
+
+
+class Told(Protocol):
+    """A warning: of this module, or of :mod:`sojourn.stats`."""
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+
+
+def tell(found: Iterable[Told]) -> None:
+    """Print warnings as the command line does."""
+    for one in found:
+        print(f"sojourn: warning: {one.text}", file=sys.stderr, flush=True)
 
 
 def check(scenario: Document, schemes: Sequence[Scheme], *, on_device: bool = False) -> tuple[Inert, ...]:

@@ -165,9 +165,11 @@ impl Config {
     fn configure(entry: &Entry, pairs: &[(String, String)], from_tc: bool) -> Result<Self, ConfigError> {
         let (name, short) = (entry.name, entry.short_name());
         let (pairs, former) = with_present_presets(entry, pairs);
-        let own = tc::translate(name, &pairs, from_tc);
-        let made = own.and_then(|own| Ok((entry.configure(&own)?, own.into_iter().map(|(key, _)| key).collect())));
-        let (scheme, params) = made.map_err(|why| ConfigError(format!("{short}: {why}")))?;
+        let refused = |why| ConfigError(format!("{short}: {why}"));
+        let own = tc::translate(name, &pairs, from_tc).map_err(refused)?;
+        let scheme = entry.configure(&own).map_err(refused)?;
+        // Some that are written do not reach the scheme: `step_thresh` beside `l4s_aqm ramp`.
+        let params = own.iter().chain(&*pairs).map(|(key, _)| key.clone()).collect();
         let said = Arc::new(Said { params, idle: inert::idle(name, &pairs) });
         Ok(Self { name, scheme, former, said })
     }

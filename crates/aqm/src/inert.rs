@@ -7,7 +7,7 @@
 use crate::{tc, Config, Param};
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What a parameter needs to have an effect.
@@ -188,7 +188,7 @@ impl Config {
         let why = format!(
             "flow{s} {names} {are} ECN-capable, but `ecn` is off in this scheme: it drops their packets instead of marking them"
         );
-        Some(Inert { what: "ecn".to_string(), why })
+        Some(Inert { what: "noecn".to_owned(), why })
     }
 }
 

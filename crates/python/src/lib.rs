@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyFutureWarning, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{json, Value};
+use sojourn_aqm::inert::Acts;
 use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
@@ -58,7 +59,7 @@ fn aqms() -> String {
         let parameters: Vec<Value> = entry.params()
             .into_iter()
             .map(|p| {
-                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words})
+                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words, "needs": needs(p.acts)})
             })
             .collect();
         json!({
@@ -75,6 +76,17 @@ fn aqms() -> String {
         })
     };
     Value::Array(registry::names().into_iter().filter_map(registry::find).map(one).collect()).to_string()
+}
+
+/// What a parameter needs to have an effect, for tests: other parameters with their values, and what else.
+fn needs(acts: &[Acts]) -> Vec<Value> {
+    let one = |acts: &Acts| match *acts {
+        Acts::With(other, values) => json!({"with": [other], "values": values}),
+        Acts::WithOneOf(others) => json!({"with": others, "values": ["*"]}),
+        Acts::Without(other, values) => json!({"without": other, "values": values}),
+        other => json!({"else": format!("{other:?}")}),
+    };
+    acts.iter().map(one).collect()
 }
 
 /// The warnings that this process has given.

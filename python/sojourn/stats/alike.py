@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import tables
+from sojourn import metrics, tables
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -48,11 +48,11 @@ def find(runs: Iterable[tuple[str, Hashable, Mapping[str, Any]]]) -> tuple[Alike
     runs
         Of each run the scheme, what else tells it from others (scenario and replication), and a row of the table.
     """
+    known = {name for scope, name in metrics.catalogue() if scope == "run"} - {_OWN}
     by_scheme: dict[str, dict[Hashable, str]] = {}
     for scheme, key, row in runs:
-        names = [name for name in tables.metric_names("runs", set(row)) if name != _OWN]
         # As text, in which two missing values are equal.
-        by_scheme.setdefault(str(scheme), {})[key] = repr([row[name] for name in sorted(names)])
+        by_scheme.setdefault(str(scheme), {})[key] = repr([row[name] for name in sorted(known & set(row))])
     sets: dict[frozenset[tuple[Hashable, str]], list[str]] = {}
     for scheme, found in by_scheme.items():
         sets.setdefault(frozenset(found.items()), []).append(scheme)

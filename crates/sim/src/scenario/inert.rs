@@ -53,7 +53,7 @@ impl Document {
             let alike = |other: &Port| other.under_test == port.under_test && other.queue == port.queue;
             let mut inert = port.queue.inert(&Passing::of(&network, on_device, alike).host());
             // That a queue beside the tested ones marks nothing is the network that was asked for.
-            inert.retain(|one| port.under_test || one.what != "ecn");
+            inert.retain(|one| port.under_test || one.what != "noecn");
             found.extend(inert.into_iter().map(|one| Inert::of(&text, one)));
         }
         for flow in self.flows.iter().filter(|_| !on_device) {

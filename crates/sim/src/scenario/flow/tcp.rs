@@ -35,7 +35,7 @@ keys! {
         /// 6675 `sack`.
         recovery: Recovery = sender().recovery;
         /// Tail loss probe, with `sack` and `rack`. Linux true (`tcp_early_retrans` 3); RFC 8985, section 7, recommends it.
-        tail_loss_probe: bool = sender().tail_loss_probe => [With("recovery", &["sack", "rack"])];
+        tail_loss_probe: bool = sender().tail_loss_probe;
         /// Undo a reduction of the window that was not needed, with `recovery` `rack`: Eifel (RFC 3522, 4015), F-RTO (RFC 5682)
         /// and, with `ack_policy` `linux`, DSACK (RFC 2883, 3708). Linux true (`tcp_frto` 2, `tcp_dsack` 1); RFC 5682 and RFC
         /// 4015 allow it.
