@@ -1,7 +1,7 @@
 """Warnings about settings that have no effect in a run.
 
-What a parameter or key needs is declared where it is, in the compiled core, which also compares it with what a scheme or a
-scenario sets. This module words its answer.
+What a parameter or key needs is declared where it is, in the compiled core, which also compares it with what a scheme
+or a scenario sets. This module passes its answer on.
 """
 
 from __future__ import annotations

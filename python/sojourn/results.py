@@ -389,8 +389,8 @@ class Results:
         """
         real = self.meta.get("world") is not None
         settings = inert.check(self.scenario, self.schemes, on_device=real)
-        found = (*settings, *silent.check(self), *repeats.check(self), *alike.check(self))
-        return (*found, *warmup.check(self))
+        runs: tuple[Notice, ...] = (*silent.check(self), *repeats.check(self), *alike.check(self))
+        return (*settings, *runs, *warmup.check(self))
 
     def summary(
         self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None

@@ -1,7 +1,7 @@
 """Which settings change a result: generic scenarios, generated values, and the search among them.
 
-``python tests/python/settings.py`` prints how many parameters and keys change a result, how many are warned of instead, and
-how many do neither, which must be none.
+``python tests/python/settings.py`` prints how many parameters and keys change a result, how many are warned of
+instead, and how many do neither, which must be none.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def context(algorithm: str, name: str) -> str:
 
 
 def acting(algorithm: str, name: str) -> tuple[str, str] | None:
-    """Return a scenario and a scheme that differs from the same without the parameter, in its decisions; None for none."""
+    """Return a scenario and a scheme whose results differ from those without the parameter; None for none."""
     head = context(algorithm, name)
     for text in _others(algorithm, name, head):
         for place in NETWORKS:

@@ -1,4 +1,4 @@
-"""Settings that have no effect are told: every parameter and key changes a result somewhere, or has a reason that is shown."""
+"""Settings without effect are told: every parameter and key changes a result somewhere, or has a reason shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sojourn.stats import alike
 
 WHOLE = os.environ.get("SOJOURN_TEST_SETTINGS") == "all"
 """Look at every scenario where something has no effect; .ci/weekly does (step settings)."""
-LOOKED_AT = NETWORKS if WHOLE else ("mix", "marked", "slow")
+LOOKED_AT = NETWORKS if WHOLE else ("mix", "marked")
 
 
 @pytest.mark.parametrize("algorithm", PARAMETERS)
@@ -79,7 +79,7 @@ UNMET = sorted({(algorithm, name, head) for algorithm, name, head in unmet()})
 def test_what_is_told_of_a_scheme_has_no_effect(algorithm: str, name: str, head: str) -> None:
     # What does not fit is refused, which tells as well.
     changed = [f"{head} {value}" for value in settings.values(PARAMETERS[algorithm][name])]
-    texts = [text for text in changed if settings.run("mix", text) is not None]
+    texts = [text for text in changed if settings.run("mix", text) is not None][: None if WHOLE else 2]
     silent = [text for text in texts if not settings.told("mix", text, name)]
     acting = [
         (place, text)
@@ -295,7 +295,7 @@ def compare(scenario: settings.Json, schemes: list[str]) -> sj.Results:
 
 
 def test_flows_that_deliver_nothing_are_told() -> None:
-    """GREEN's limit for two flows at 64 kbit/s is below a packet's worth, and a queue of AVQ's one packet takes no SYN."""
+    """GREEN drops nearly everything of two flows at 64 kbit/s, and AVQ with a virtual queue of one packet all."""
     link = {"name": "l", "from": "a", "to": "z", "rate": "64 kbit/s", "reverse_rate": "1 Mbit/s", "delay": "25 ms"}
     flows = [
         {"name": "f", "from": "a", "to": "z", "count": 2},

@@ -121,7 +121,8 @@ class Runner:
     """Runs a paper's conditions as plans; those of one reading together.
 
     `store` is the folder of finished runs; `jobs` is the number of threads, by default one per core; `scheduler` is a
-    Dask cluster to run on instead; `say` is called with lines on the progress; `ran` and `found` count runs; `cells` are those that were run.
+    Dask cluster to run on instead; `say` is called with lines on the progress; `ran` and `found` count runs;
+    `cells` are those that were run.
     """
 
     paper: Paper

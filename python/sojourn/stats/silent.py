@@ -46,8 +46,8 @@ class Silent:
         """One sentence."""
         times = f" in {self.runs} of {self.of_runs} replications" if self.of_runs > 1 else ""
         return (
-            f"{self.scheme}: {self.flows} of {self.of_flows} flows of `{self.group}` delivered nothing in the measured "
-            f"time{times}"
+            f"{self.scheme}: {self.flows} of {self.of_flows} flows of `{self.group}` delivered nothing in the "
+            f"measured time{times}"
         )
 
 
