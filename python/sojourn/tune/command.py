@@ -104,8 +104,9 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
-    schemes = list(dict.fromkeys((found.base, found.best.text)))
-    inert.tell(inert.everywhere((one.document, [Scheme(text) for text in schemes]) for one in plan.settings))
+    # Under one label: what acts with some values of the varied parameters is not told.
+    tried = [Scheme(one.text, found.base) for one in found.trials if one.text != found.base]
+    inert.tell(inert.everywhere((one.document, [scheme]) for one in plan.settings for scheme in tried))
     print(_table(found))
     print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
     print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
