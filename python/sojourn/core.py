@@ -22,6 +22,7 @@ __all__ = [
     "aqms",
     "build",
     "congestion_controls",
+    "inert",
     "load",
     "metrics",
     "parse_aqm",
@@ -139,6 +140,24 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     read = partial(read_beside, folder=Path(source).parent if Path(source).is_file() else Path())
     document: Document = json.loads(_native.load(text, source, list(sets), read))
     return document
+
+
+def inert(
+    scenario: Mapping[str, Any], schemes: Sequence[tuple[str, str]], *, on_device: bool
+) -> list[dict[str, str]]:
+    """Return the settings that have no effect in the runs of a scenario: where, what, and a sentence.
+
+    Parameters
+    ----------
+    scenario
+        Canonical.
+    schemes
+        Label and text of each in the queues under test; an empty text for the queues as they are written.
+    on_device
+        A device has the link, and its traffic is not that of the scenario.
+    """
+    found: list[dict[str, str]] = json.loads(_native.inert(json.dumps(scenario), list(schemes), on_device))
+    return found
 
 
 def shipped_traces() -> dict[str, Path]:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from sojourn import inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
-from sojourn.stats import BatchMeans, Effect, Estimate, Floats, repeats, warmup
+from sojourn.stats import BatchMeans, Effect, Estimate, Floats, alike, repeats, silent, warmup
 from sojourn.units import Time
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from sojourn import _native
     from sojourn.plot import Plots
+
+Notice: TypeAlias = warmup.Warning | inert.Inert | silent.Silent | repeats.Repeats | alike.Alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,13 +382,17 @@ class Results:
         return stats.batch_means(part["value"].to_numpy(dtype=np.float64))
 
     @cached_property
-    def warnings(self) -> tuple[warmup.Warning | inert.Inert | repeats.Repeats, ...]:
+    def warnings(self) -> tuple[Notice, ...]:
         """Warnings to check before trusting the results; each has a sentence in ``text``.
 
-        Parameters that cannot act in the runs (:mod:`sojourn.inert`); schemes whose replications are identical;
-        schemes whose warm-up is too short, or that reached no steady state, which needs time series.
+        Settings that have no effect in the runs (:mod:`sojourn.inert`); flows that deliver nothing; schemes whose
+        replications are identical, or equal to those of another scheme; schemes whose warm-up is too short, or that
+        reached no steady state, which needs time series.
         """
-        return (*inert.check(self.scenario, self.schemes), *repeats.check(self), *warmup.check(self))
+        real = self.meta.get("world") is not None
+        settings = inert.check(self.scenario, self.schemes, on_device=real)
+        runs: tuple[Notice, ...] = (*silent.check(self), *repeats.check(self), *alike.check(self))
+        return (*settings, *runs, *warmup.check(self))
 
     def summary(
         self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None

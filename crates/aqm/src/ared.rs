@@ -27,6 +27,7 @@
 //! * S. Floyd, R. Gummadi and S. Shenker, "Adaptive RED: an algorithm for increasing the robustness of RED's active queue
 //!   management", 2001, sections 4 and 5.
 
+use crate::inert::{Acts, NONE, ON};
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
@@ -56,9 +57,9 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them (tc-red(8)).
         ecn: bool = false,
         /// Drop ECN-capable packets, too, where every arrival is signalled (tc-red(8)).
-        harddrop: bool = false,
+        harddrop: bool = false => [Acts::With("ecn", ON)],
         /// Queue delay from which min is computed (section 5).
-        target: Span = Span::from_millis(5),
+        target: Span = Span::from_millis(5) => [Acts::With("min", NONE)],
         /// Time between adaptations of max_p (section 4).
         interval: Span = Span::from_millis(500),
         /// Largest increase of max_p in an adaptation; a quarter of max_p when that is less (section 4).

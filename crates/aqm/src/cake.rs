@@ -67,6 +67,7 @@ use crate::cobalt::Verdict;
 use crate::codel::ControlLaw;
 use crate::discipline::standalone;
 use crate::fattest::Fattest;
+use crate::inert::{Acts, Kind};
 use crate::pool::Pool;
 use crate::{
     About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reads, Reason, Standalone,
@@ -151,17 +152,17 @@ crate::params! {
         /// Between what the rate is shared: hosts, flows, or both (tc-cake(8)).
         flowmode: FlowMode = FlowMode::TripleIsolate,
         /// Drop acknowledgements that a later one makes superfluous (tc-cake(8)).
-        ack_filter: AckFilter = AckFilter::Off,
+        ack_filter: AckFilter = AckFilter::Off => [Acts::On(Kind::Acks)],
         /// Clear the DSCP after it has selected the tin (tc-cake(8)).
-        wash: bool = false,
+        wash: bool = false => [Acts::OnDevices("each queue sees the DSCP that the flow has")],
         /// For a shaper behind the bottleneck (incoming traffic): dropped packets use bandwidth, too (tc-cake(8)).
         ingress: bool = false,
         /// Bytes that the link below adds to each packet; may be negative (tc-cake(8)).
-        overhead: Overhead = Overhead(0),
+        overhead: Overhead = Overhead(0) => [Acts::OnBareLinks],
         /// Least size of a packet on the link below, overhead included; at most 256 B (tc-cake(8)).
-        mpu: Bytes = Bytes::ZERO,
+        mpu: Bytes = Bytes::ZERO => [Acts::OnBareLinks],
         /// Framing of the link below (tc-cake(8)).
-        framing: LinkLayer = LinkLayer::Noatm,
+        framing: LinkLayer = LinkLayer::Noatm => [Acts::OnBareLinks],
         /// Waiting bytes above which the longest queue loses packets; "none": computed from bandwidth and rtt (tc-cake(8)).
         memlimit: Option<Bytes> = None,
         /// Mark ECN-capable packets instead of dropping them (Linux always does).

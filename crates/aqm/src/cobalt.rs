@@ -36,6 +36,7 @@
 //!   2023, section 2.5.
 
 use crate::codel::{ControlLaw, Spacing};
+use crate::inert::{Acts, Kind};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{Bytes, Instant, Probability, Span};
@@ -55,7 +56,7 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them, except by BLUE (ns-3's UseEcn).
         ecn: bool = false,
         /// Mark every ECN-capable packet whose sojourn time is above this (ns-3's CeThreshold).
-        ce_threshold: Option<Span> = None,
+        ce_threshold: Option<Span> = None => [Acts::On(Kind::EcnCapable)],
         /// Increase of BLUE's drop probability at an overflow (Linux, ns-3).
         p_inc: Probability = Probability::clamped(1.0 / 256.0),
         /// Decrease of BLUE's drop probability when the queue is empty (Linux, ns-3).
@@ -414,9 +415,9 @@ impl Algorithm for Cobalt {
         Ok(())
     }
 
-    // As for FQ-CoDel (RFC 8290 section 5.2): ECN is on by default.
-    fn fair_defaults() -> Params {
-        Params { ecn: true, ..Params::default() }
+    // As for FQ-CoDel (RFC 8290 section 5.2), and in ns-3's FqCobaltQueueDisc: ECN is on by default.
+    fn in_fair_queue(_: Option<&str>, params: Params) -> Params {
+        Params { ecn: true, ..params }
     }
 
     fn set_params(&mut self, params: &Params) {

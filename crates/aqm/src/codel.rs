@@ -36,6 +36,7 @@ mod selector;
 
 pub use selector::Selector;
 
+use crate::inert::{Acts, Kind, ANY};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -72,13 +73,13 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them (tc-codel(8)).
         ecn: bool = false,
         /// Mark every ECN-capable packet whose sojourn time is above this (tc-codel(8)).
-        ce_threshold: Option<Span> = None,
+        ce_threshold: Option<Span> = None => [Acts::On(Kind::EcnCapable)],
         /// Which packets ce_threshold marks; "none": all that are ECN-capable (tc-fq_codel(8)).
-        ce_threshold_selector: Option<Selector> = None,
+        ce_threshold_selector: Option<Selector> = None => [Acts::With("ce_threshold", ANY)],
         /// Nothing is dropped while at most this many bytes wait: one full frame (RFC 8289 section 5.4, `maxpacket_`).
         mtu: Bytes = Bytes::new(1514),
         /// What mtu is compared with: the bytes in this queue, or in all queues of a fair queue (Linux's fq_codel).
-        mtu_counts: MtuCounts = MtuCounts::Queue,
+        mtu_counts: MtuCounts = MtuCounts::Queue => [Acts::InFairQueues],
         /// How the spacing of drops is computed (RFC 8289 section 5.3, or Linux's approximation).
         control_law: ControlLaw = ControlLaw::Exact,
         /// Packets dropped because the queue was full count as drops of the control law (Linux's fq_codel; not RFC 8290).
@@ -361,9 +362,9 @@ impl Algorithm for Codel {
         Ok(())
     }
 
-    // RFC 8290 section 5.2: ECN is on by default.
-    fn fair_defaults() -> Params {
-        Params { ecn: true, ..Params::default() }
+    // RFC 8290 section 5.2 and Linux's fq_codel_init: ECN is on by default.
+    fn in_fair_queue(_: Option<&str>, params: Params) -> Params {
+        Params { ecn: true, ..params }
     }
 
     fn set_params(&mut self, params: &Params) {

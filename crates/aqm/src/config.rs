@@ -1,7 +1,7 @@
 //! An algorithm with its parameters, from a text of tc's or from a table.
 
 use crate::registry::{find, unknown_algorithm, Entry, Scheme};
-use crate::{tc, Discipline, Param, Reads};
+use crate::{inert, tc, Discipline, Param, Reads};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::format;
@@ -22,6 +22,16 @@ pub struct Config {
     scheme: Arc<dyn Scheme>,
     /// The former name of a preset that the text used, and the present one.
     former: Option<(&'static str, &'static str)>,
+    said: Arc<Said>,
+}
+
+/// What a text or table says.
+#[derive(Default)]
+struct Said {
+    /// Parameters that it sets.
+    params: Vec<String>,
+    /// Words of tc that it has and that do nothing, with the reasons.
+    idle: Vec<(String, &'static str)>,
 }
 
 impl fmt::Debug for Config {
@@ -79,6 +89,28 @@ impl Config {
     pub fn warning(&self) -> Option<String> {
         let (former, present) = self.former?;
         Some(format!("{}: \"preset {former}\" is now called \"preset {present}\"", self.name))
+    }
+
+    /// The parameters that the text or table sets.
+    pub(crate) fn said(&self) -> &[String] {
+        &self.said.params
+    }
+
+    /// The words of the text or table that do nothing, with the reasons.
+    #[must_use]
+    pub fn idle(&self) -> &[(String, &'static str)] {
+        &self.said.idle
+    }
+
+    /// Many queues under one algorithm.
+    pub(crate) fn is_fair(&self) -> bool {
+        find(self.name).is_some_and(|entry| entry.fair)
+    }
+
+    /// The parameter has its default.
+    pub(crate) fn is_default(&self, param: &Param) -> bool {
+        let defaults = find(self.name).map(Entry::params).unwrap_or_default();
+        defaults.iter().any(|default| default.name == param.name && default.value == param.value)
     }
 
     /// A new, empty instance.
@@ -139,8 +171,13 @@ impl Config {
     fn configure(entry: &Entry, pairs: &[(String, String)], from_tc: bool) -> Result<Self, ConfigError> {
         let (name, short) = (entry.name, entry.short_name());
         let (pairs, former) = with_present_presets(entry, pairs);
-        let scheme = tc::translate(name, &pairs, from_tc).and_then(|pairs| entry.configure(&pairs));
-        scheme.map(|scheme| Self { name, scheme, former }).map_err(|why| ConfigError(format!("{short}: {why}")))
+        let refused = |why| ConfigError(format!("{short}: {why}"));
+        let own = tc::translate(name, &pairs, from_tc).map_err(refused)?;
+        let scheme = entry.configure(&own).map_err(refused)?;
+        // Some that are written do not reach the scheme: `step_thresh` beside `l4s_aqm ramp`.
+        let params = own.iter().chain(&*pairs).map(|(key, _)| key.clone()).collect();
+        let said = Arc::new(Said { params, idle: inert::idle(name, &pairs) });
+        Ok(Self { name, scheme, former, said })
     }
 }
 

@@ -256,10 +256,10 @@ pub trait Algorithm: Aqm + Clone + Send + 'static {
         params.limit()
     }
 
-    /// Defaults inside a fair queue, where they differ (fq_codel marks by default).
+    /// What the defaults, or those of a preset, are inside a fair queue, where they differ (fq_codel marks by default).
     #[must_use]
-    fn fair_defaults() -> Self::Params {
-        Self::Params::default()
+    fn in_fair_queue(_preset: Option<&str>, params: Self::Params) -> Self::Params {
+        params
     }
 
     /// A new instance; `params` have passed [`Self::check`].

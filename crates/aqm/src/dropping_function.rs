@@ -61,6 +61,7 @@ pub use shapes::Shape;
 pub use signal::{Signal, Signals};
 pub use table::{Between, Table};
 
+use crate::inert::{Acts, ANY, NONE};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Packet, Queue, Reason};
 use alloc::boxed::Box;
 use alloc::format;
@@ -88,15 +89,15 @@ crate::params! {
         /// Waiting packets at which an arrival is dropped whatever d says (the paper's buffer; section 2).
         limit: Packets = Packets::new(300),
         /// One of the paper's functions by its name there; a table or a formula takes its place.
-        function: Shape = Shape::D1,
+        function: Shape = Shape::D1 => [Acts::With("formula", NONE), Acts::With("table", NONE)],
         /// d by points n:d, as in "0:0,50:0.1,100:1"; its last value holds beyond the last point.
         table: Option<Table> = None,
         /// What holds between the points of the table.
-        between: Between = Between::Linear,
+        between: Between = Between::Linear => [Acts::With("table", ANY)],
         /// d as a formula of signals, as in "min(1,(n/100)^2)" or "(sojourn-5ms)/50ms".
         formula: Option<Formula> = None,
         /// Time constant of the signals average and utilisation (our choice).
-        window: Span = Span::from_millis(100),
+        window: Span = Span::from_millis(100) => [Acts::With("formula", ANY)],
         /// Whether n counts the packet in service.
         count: Count = Count::Queue,
         /// Mark ECN-capable packets instead of dropping them (our choice).

@@ -37,6 +37,7 @@
 mod active;
 mod step;
 
+use crate::inert::Acts;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use active::Active;
 use alloc::string::String;
@@ -61,23 +62,23 @@ crate::params! {
         /// Which of the two schemes of this name.
         scheme: Kind = Kind::Flows,
         /// Scheme flows: round-trip time of a flow (our choice: CoDel's worst case).
-        rtt: Span = Span::from_millis(100),
+        rtt: Span = Span::from_millis(100) => [Acts::With("scheme", &["flows"])],
         /// Scheme flows: segment size of a flow (our choice: of an Ethernet frame without options).
-        mss: Bytes = Bytes::new(1460),
+        mss: Bytes = Bytes::new(1460) => [Acts::With("scheme", &["flows"])],
         /// Scheme flows: the equation's constant (0.93: delayed acknowledgements, random losses).
-        c: f64 = 0.93,
+        c: f64 = 0.93 => [Acts::With("scheme", &["flows"])],
         /// Scheme flows: time without arrivals after which a flow is no longer active (our choice).
-        window: Span = Span::from_secs(1),
+        window: Span = Span::from_secs(1) => [Acts::With("scheme", &["flows"])],
         /// Scheme flows: most flows counted at once, 1 to 65536 (our choice).
-        flows: u32 = 4096,
+        flows: u32 = 4096 => [Acts::With("scheme", &["flows"])],
         /// Scheme rate: target as a share of the link's rate (0.97).
-        c_t: Probability = Probability::clamped(0.97),
+        c_t: Probability = Probability::clamped(0.97) => [Acts::With("scheme", &["rate"])],
         /// Scheme rate: step of the probability (0.001).
-        dp: Probability = Probability::clamped(0.001),
+        dp: Probability = Probability::clamped(0.001) => [Acts::With("scheme", &["rate"])],
         /// Scheme rate: time between two steps (our choice).
-        interval: Span = Span::from_millis(10),
+        interval: Span = Span::from_millis(10) => [Acts::With("scheme", &["rate"])],
         /// Scheme rate: time constant of the arrival rate's average (our choice).
-        time_constant: Span = Span::from_millis(100),
+        time_constant: Span = Span::from_millis(100) => [Acts::With("scheme", &["rate"])],
         /// Mark ECN-capable packets instead of dropping them (the second paper allows it).
         ecn: bool = false,
     }

@@ -25,6 +25,7 @@ mod fattest;
 mod flow_table;
 pub mod formula;
 mod framing;
+pub mod inert;
 mod jitter;
 mod loss;
 mod packet;

@@ -21,6 +21,7 @@
 //!   Networks 50, 2006.
 //! * M. Barczyk and A. Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2), e0263407, 2022.
 
+use crate::inert::{Acts, ON};
 use crate::red::law::Square;
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
@@ -51,7 +52,7 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them (default as RED).
         ecn: bool = false,
         /// Drop ECN-capable packets, too, where every arrival is signalled (default as RED).
-        harddrop: bool = false,
+        harddrop: bool = false => [Acts::With("ecn", ON)],
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parameters with their unit in the type, declared once: the [`params!`](crate::params) macro makes the
 //! struct, its defaults, its reading and printing, and its documentation table from one list.
 
+use crate::inert::Acts;
 use crate::Queue;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -245,6 +246,8 @@ pub struct Param {
     pub allowed: String,
     /// The words of a choice, each with what it stands for.
     pub words: Vec<(&'static str, &'static str)>,
+    /// Without which it has no effect; all must hold. Empty where it always has one.
+    pub acts: &'static [Acts],
 }
 
 /// A parameter struct made by [`params!`](crate::params).
@@ -262,13 +265,14 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     fn limit(&self) -> Option<Limit>;
 }
 
-/// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each.
+/// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each. `=> [...]` behind the default says
+/// without what a parameter has no effect ([`Acts`](crate::inert::Acts)).
 #[macro_export]
 macro_rules! params {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $default:expr ),+ $(,)?
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $default:expr $(=> [$($acts:expr),+])? ),+ $(,)?
         }
     ) => {
         $(#[$meta])*
@@ -302,6 +306,7 @@ macro_rules! params {
                     doc: concat!($($doc,)+).trim_ascii_start(),
                     allowed: <$type as $crate::Value>::allowed(),
                     words: <$type as $crate::Value>::words(),
+                    acts: &[$($($acts),+)?],
                 } ),+ ]
             }
 

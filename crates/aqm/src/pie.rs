@@ -60,6 +60,7 @@ mod tuning;
 
 pub use gain::Gain;
 
+use crate::inert::{Acts, ON};
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
@@ -117,15 +118,15 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them (RFC 8033 section 5.1; tc-pie(8)).
         ecn: bool = false,
         /// Drop probability from which ECN-capable packets are dropped instead of marked (RFC 8033 section 5.1; 10 %).
-        mark_ecnth: Probability = Probability::clamped(0.1),
+        mark_ecnth: Probability = Probability::clamped(0.1) => [Acts::With("ecn", ON)],
         /// Multiply the probability by the packet's size divided by avpkt (tc-pie(8)).
         bytemode: bool = false,
         /// Mean packet size, MEAN_PKTSIZE: nothing is dropped at random while at most two of them wait (RFC 8033 section 4.1; the value is RFC 8034's).
-        avpkt: Bytes = Bytes::new(1024),
+        avpkt: Bytes = Bytes::new(1024) => [Acts::Without("variant", &["ns3"])],
         /// Where the delay comes from (RFC 8033 sections 4.3 and 5.2).
         delay: Delay = Delay::Timestamps,
         /// Backlog from which departures are measured, and bytes of one measurement, DQ_THRESHOLD (RFC 8033 section 5.2; 2^14).
-        dq_threshold: Bytes = Bytes::new(16_384),
+        dq_threshold: Bytes = Bytes::new(16_384) => [Acts::With("delay", &["departure_rate"])],
         /// Prevent random drops from being too close together or too far apart (RFC 8033 section 5.4).
         derandomize: bool = false,
         /// Start random drops only when the queue has reached a third of limit, and stop when congestion has ended (RFC 8033 section 5.3).
@@ -521,6 +522,11 @@ impl Algorithm for Pie {
             "shu2023" => Some(Params::shu2023()),
             _ => None,
         }
+    }
+
+    // ns-3's FqPieQueueDisc has ECN on by default; Linux's fq_pie has it off.
+    fn in_fair_queue(preset: Option<&str>, params: Params) -> Params {
+        Params { ecn: matches!(preset, Some("ns3" | "shu2023")), ..params }
     }
 
     fn check(params: &Params) -> Result<(), String> {

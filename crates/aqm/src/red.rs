@@ -53,6 +53,7 @@ mod length;
 
 pub use length::Length;
 
+use crate::inert::{Acts, NONE, ON};
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;
@@ -89,19 +90,19 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them (tc-red(8)).
         ecn: bool = false,
         /// Drop ECN-capable packets, too, where every arrival is signalled (tc-red(8)).
-        harddrop: bool = false,
+        harddrop: bool = false => [Acts::With("ecn", ON)],
         /// Queue packets that are not ECN-capable instead of dropping them early; only with ecn (tc-red(8)).
         nodrop: bool = false,
         /// Adapt max_p so that the average stays between min and max (Adaptive RED; tc-red(8)).
         adaptive: bool = false,
         /// Queue delay from which "min none" is computed (Adaptive RED section 5).
-        target: Span = Span::from_millis(5),
+        target: Span = Span::from_millis(5) => [Acts::With("min", NONE)],
         /// Time between adaptations of max_p (Adaptive RED section 4).
-        interval: Span = Span::from_millis(500),
+        interval: Span = Span::from_millis(500) => [Acts::With("adaptive", ON)],
         /// Largest increase of max_p in an adaptation; a quarter of max_p when that is less (Adaptive RED section 4).
-        alpha: Probability = Probability::clamped(0.01),
+        alpha: Probability = Probability::clamped(0.01) => [Acts::With("adaptive", ON)],
         /// Factor by which max_p decreases in an adaptation (Adaptive RED section 4).
-        beta: Probability = Probability::clamped(0.9),
+        beta: Probability = Probability::clamped(0.9) => [Acts::With("adaptive", ON)],
     }
 }
 

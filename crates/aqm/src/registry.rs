@@ -491,7 +491,10 @@ fn many<A: Algorithm>(
     defaults: &A::Params,
 ) -> Result<Arc<dyn Scheme>, String> {
     let mut fair = fair::Params::default();
-    let mut params = base::<A>(pairs, defaults.clone())?;
+    let mut params = match preset_of(pairs) {
+        None => defaults.clone(),
+        preset => A::in_fair_queue(preset, base::<A>(pairs, defaults.clone())?),
+    };
     for (key, value) in pairs.iter().filter(|(key, _)| key != "preset") {
         let hidden = fair::Params::HIDES.contains(&key.as_str());
         let result = fair.set(key, value).or_else(|| if hidden { None } else { params.set(key, value) });
@@ -545,10 +548,10 @@ impl<A: Algorithm> Registered for FairQueue<A> {
     const EXCESS: Excess = Excess::Turn;
 
     fn params() -> Vec<Param> {
-        FairScheme::<A>::list(&fair::Params::default(), &A::fair_defaults())
+        FairScheme::<A>::list(&fair::Params::default(), &A::in_fair_queue(None, A::Params::default()))
     }
 
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String> {
-        many::<A>(name, pairs, &A::fair_defaults())
+        many::<A>(name, pairs, &A::in_fair_queue(None, A::Params::default()))
     }
 }

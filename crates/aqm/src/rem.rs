@@ -31,6 +31,7 @@
 //!   Area Network", equations 8 and 9. gamma, alpha and phi are those of its Table 2; T, b_ref and the mean packet size
 //!   those of ns-2.
 
+use crate::inert::Acts;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
@@ -66,9 +67,9 @@ crate::params! {
         /// Time between updates, T (ns-2's pupdtime_).
         tupdate: Span = Span::from_millis(2),
         /// Weight of the newest count of arrivals in x; 1 is no smoothing (ns-2's inw_).
-        w: Probability = Probability::clamped(1.0),
+        w: Probability = Probability::clamped(1.0) => [Acts::With("form", &["rate"])],
         /// Mean packet size, which turns the link's rate into packets (ns-2's mean_pktsize_).
-        avpkt: Bytes = Bytes::new(1000),
+        avpkt: Bytes = Bytes::new(1000) => [Acts::With("form", &["rate"])],
         /// How the price is updated: from arrival rates or from queue lengths.
         form: Form = Form::Rate,
         /// Mark ECN-capable packets instead of dropping them (the paper allows marking).

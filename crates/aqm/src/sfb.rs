@@ -42,6 +42,7 @@
 //! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
 //!   Area Network", section III.C.
 
+use crate::inert::Acts;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -68,7 +69,7 @@ crate::params! {
         /// Time between changes of the hash; 0 is never (tc-sfb(8)).
         rehash: Span = Span::from_secs(600),
         /// How long before a change the coming bins are updated as well, "double buffering" (tc-sfb(8)).
-        db: Span = Span::from_secs(60),
+        db: Span = Span::from_secs(60) => [Acts::Without("rehash", &["0ns"])],
         /// Mark ECN-capable packets instead of dropping them (Linux always does).
         ecn: bool = true,
     }

@@ -42,6 +42,7 @@ mod early;
 use crate::discipline::standalone;
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
+use crate::inert::{Acts, ANY, ON};
 use crate::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;
@@ -75,13 +76,13 @@ crate::params! {
         /// Average bytes of a queue from which RED drops or marks every arrival; "none": no RED (tc-sfq(8)).
         max: Option<Bytes> = None,
         /// RED's drop probability when the average reaches max; tc's "probability" (tc-sfq(8)).
-        max_p: Probability = Probability::clamped(0.02),
+        max_p: Probability = Probability::clamped(0.02) => [Acts::With("max", ANY)],
         /// Weight of one arrival in RED's average (2^-6: what tc computes for the example in tc-sfq(8)).
-        w: Probability = Probability::clamped(1.0 / 64.0),
+        w: Probability = Probability::clamped(1.0 / 64.0) => [Acts::With("max", ANY)],
         /// RED marks ECN-capable packets instead of dropping them (tc-sfq(8)).
-        ecn: bool = false,
+        ecn: bool = false => [Acts::With("max", ANY)],
         /// RED drops, and does not mark, from max on (tc-sfq(8)).
-        harddrop: bool = false,
+        harddrop: bool = false => [Acts::With("ecn", ON)],
     }
 }
 

@@ -24,6 +24,7 @@
 //! * M. Claypool, R. Kinicki and M. Hartling, "Active queue management for web traffic", IEEE IPCCC 2004, to which Hassan,
 //!   Hassan and Arif refer.
 
+use crate::inert::{Acts, ON};
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reads, Reason};
 use alloc::string::String;
@@ -55,7 +56,7 @@ crate::params! {
         /// Mark ECN-capable packets instead of dropping them (default as RED).
         ecn: bool = false,
         /// Drop ECN-capable packets, too, where every arrival is signalled (default as RED).
-        harddrop: bool = false,
+        harddrop: bool = false => [Acts::With("ecn", ON)],
     }
 }
 

@@ -52,8 +52,8 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-pub(crate) use dialect::translate;
 use dialect::Word;
+pub(crate) use dialect::{translate, why_idle};
 use head::Head;
 
 /// A text taken apart, and not yet translated.
@@ -100,10 +100,11 @@ fn pairs_of(entry: &Entry, words: &[&str]) -> Result<Vec<(String, String)>, Stri
                 pairs.push((word.to_owned(), "true".to_owned()));
                 continue;
             }
-            Some(Word::Idle(values)) => {
+            Some(Word::Idle(values, _)) => {
                 (0..values).for_each(|_| {
                     words.next();
                 });
+                pairs.push((word.to_owned(), "true".to_owned()));
                 continue;
             }
             None if param.is_none() && word != "preset" => {

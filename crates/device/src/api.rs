@@ -11,7 +11,7 @@ pub use access::{Peer, Sessions, Token};
 pub use serve::{bind_tcp, bind_unix, serve, Interface, Interfaces, Listen, HEADERS};
 
 use crate::config::DirectionName;
-use crate::control::{Change, Control, Recent, Refusal};
+use crate::control::{Change, Control, Done, Recent, Refusal};
 use crate::schedule;
 use crate::status::Status;
 use crate::store::Health;
@@ -289,13 +289,6 @@ async fn windows(
     Ok(Json(api.control.windows(wanted.limit.unwrap_or(WINDOWS))))
 }
 
-/// Nothing was refused.
-#[derive(Serialize, ToSchema)]
-struct Done {
-    /// What was changed, `key = value`.
-    changed: Vec<String>,
-}
-
 /// Changes scheme, rate or delay of a direction: all that is given at one instant, without losing a queued packet that the
 /// new scheme can hold.
 #[utoipa::path(patch, path = "/directions/{direction}", params(
@@ -313,8 +306,7 @@ async fn change(
 ) -> Result<Json<Done>, ApiError> {
     let direction = DirectionName::try_from(direction).map_err(|what| ApiError::new(StatusCode::NOT_FOUND, what))?;
     let change = Change::from(change);
-    let changed = api.control.change(direction.into(), &change).await?;
-    Ok(Json(Done { changed }))
+    Ok(Json(api.control.change(direction.into(), &change).await?))
 }
 
 /// Reads the file again and puts in force what can change without a restart.
@@ -324,7 +316,7 @@ async fn change(
     (status = 422, description = "The file is wrong", body = ErrorDocument),
 ))]
 async fn reload(State(api): Shared) -> Result<Json<Done>, ApiError> {
-    Ok(Json(Done { changed: api.control.reload().await? }))
+    Ok(Json(api.control.reload().await?))
 }
 
 fn no_schedule() -> ApiError {
@@ -347,7 +339,7 @@ async fn schedule_state(State(api): Shared) -> Result<Json<schedule::State>, Api
 ))]
 async fn start_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
     api.control.run_schedule(true).await?;
-    Ok(Json(Done { changed: vec!["schedule started".into()] }))
+    Ok(Json(Done { changed: vec!["schedule started".into()], ..Done::default() }))
 }
 
 /// Stops the schedule: the scheme in force stays.
@@ -357,7 +349,7 @@ async fn start_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
 ))]
 async fn stop_schedule(State(api): Shared) -> Result<Json<Done>, ApiError> {
     api.control.run_schedule(false).await?;
-    Ok(Json(Done { changed: vec!["schedule stopped".into()] }))
+    Ok(Json(Done { changed: vec!["schedule stopped".into()], ..Done::default() }))
 }
 
 /// Metrics for Prometheus.

@@ -15,13 +15,15 @@ pub use choices::*;
 pub use keys::reference;
 pub use tables::*;
 
+use crate::engine::Direction;
 use crate::frame::Key;
 use crate::path::{Link, LinkChange, PathConfig};
 use ipnet::IpNet;
+use sojourn_aqm::inert::Host;
 use sojourn_aqm::{Impairments, Rates, Traced};
 use sojourn_document::tree::{self, Origin};
-use sojourn_document::{line_and_column, read, Error, Quantity};
-use sojourn_units::{BitRate, Instant, Span};
+use sojourn_document::{line_and_column, read, Error, Quantity, Scheme};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,15 +105,51 @@ fn read_up_to(file: &Path, longest: u64, what: &str) -> std::io::Result<String> 
     Ok(text)
 }
 
+/// What its writer should change in a scheme.
+fn of_scheme(config: &sojourn_aqm::Config, host: &Host<'_>) -> Vec<String> {
+    let name = config.name();
+    let inert = config.inert(host).into_iter().map(|one| format!("{name}: {}", one.why));
+    config.warning().into_iter().chain(inert).collect()
+}
+
+impl DirectionTable {
+    /// What settings of a scheme here depend on. The traffic is not known.
+    fn host(&self) -> Host<'static> {
+        let framing = self.framing.is_some().then_some("framing");
+        Host { framing: framing.or((self.overhead.0 > Bytes::ZERO).then_some("overhead")), ..Host::default() }
+    }
+
+    /// As [`Config::warnings`], of the direction called `name`.
+    #[must_use]
+    pub fn warnings(&self, name: &str) -> Vec<String> {
+        let changed = self.changes.iter().enumerate();
+        let changed = changed.filter_map(|(i, one)| Some((format!("changes[{i}].scheme"), one.scheme.as_ref()?)));
+        let own = self.scheme.iter().map(|scheme| ("scheme".to_owned(), scheme));
+        let schemes = own.chain(changed).flat_map(|(key, Scheme(config))| {
+            of_scheme(config, &self.host()).into_iter().map(move |what| format!("key `{name}.{key}`: {what}"))
+        });
+        let plain = Self::default();
+        let unshaped = [("overhead", self.overhead != plain.overhead), ("burst", self.burst != plain.burst)];
+        let unshaped = unshaped.into_iter().filter(|(_, is_set)| self.scheme.is_none() && *is_set);
+        let unshaped = unshaped.map(|(key, _)| {
+            format!("key `{name}.{key}`: has no effect without `scheme`: frames are forwarded at once")
+        });
+        schemes.chain(unshaped).collect()
+    }
+}
+
 impl Config {
-    /// What its writer should change although it is accepted, with the key of each: former names of presets.
+    /// What its writer should change although it is accepted, with the key of each: former names of presets, and what has no
+    /// effect.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let directions = [("a_to_b.scheme", &self.a_to_b), ("b_to_a.scheme", &self.b_to_a)];
-        let own = directions.into_iter().filter_map(|(key, way)| Some((key.to_owned(), way.scheme.as_ref()?)));
-        let drawn = self.schedule.iter().flat_map(|schedule| &schedule.schemes);
-        let drawn = drawn.map(|(name, scheme)| (format!("schedule.schemes.{name}"), scheme));
-        own.chain(drawn).filter_map(|(key, scheme)| Some(format!("key `{key}`: {}", scheme.0.warning()?))).collect()
+        let own = Direction::ALL.into_iter().flat_map(|way| self.direction(way).warnings(way.name()));
+        let Some(schedule) = &self.schedule else { return own.collect() };
+        let host = self.direction(Direction::from(schedule.direction)).host();
+        let drawn = schedule.schemes.iter().flat_map(|(name, Scheme(config))| {
+            of_scheme(config, &host).into_iter().map(move |what| format!("key `schedule.schemes.{name}`: {what}"))
+        });
+        own.chain(drawn).collect()
     }
 
     /// Puts the contents of the traces that are named in the place of their names.

@@ -51,6 +51,24 @@ pub struct Change {
     pub delay: Option<Span>,
 }
 
+/// What was changed.
+#[derive(Clone, Debug, Default, Serialize, utoipa::ToSchema)]
+pub struct Done {
+    /// What was changed, `key = value`.
+    pub changed: Vec<String>,
+    /// What has no effect, or should be written differently.
+    pub warnings: Vec<String>,
+}
+
+impl Done {
+    /// Logged, too.
+    fn new(changed: Vec<String>, warnings: Vec<String>, said: &str) -> Self {
+        tracing::info!(changed = changed.join(", "), "{said}");
+        warnings.iter().for_each(|what| tracing::warn!("{what}"));
+        Self { changed, warnings }
+    }
+}
+
 /// A window that closed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recent {
@@ -260,11 +278,11 @@ impl Control {
         Ok(())
     }
 
-    /// Changes a direction: all of it at one instant, or nothing. What was changed, in words.
+    /// Changes a direction: all of it at one instant, or nothing.
     ///
     /// # Errors
     /// The value is impossible, the direction has no queue, or the packet thread is gone.
-    pub async fn change(&self, direction: Direction, change: &Change) -> Result<Vec<String>, Refusal> {
+    pub async fn change(&self, direction: Direction, change: &Change) -> Result<Done, Refusal> {
         let mut force = self.force.lock().await;
         let orders = orders(direction, change)?;
         if orders.is_empty() {
@@ -290,16 +308,15 @@ impl Control {
         if let Some(delay) = change.delay {
             table.delay = Quantity(delay);
         }
-        let changed = words(direction, change);
-        tracing::info!(changed = changed.join(", "), "changed");
-        Ok(changed)
+        let warnings = table.warnings(direction.name());
+        Ok(Done::new(words(direction, change), warnings, "changed"))
     }
 
-    /// Reads the file again and puts in force what can change without a restart. What was changed, in words.
+    /// Reads the file again and puts in force what can change without a restart.
     ///
     /// # Errors
     /// The file is wrong, or asks for a change that needs a restart: then nothing is changed.
-    pub async fn reload(&self) -> Result<Vec<String>, Refusal> {
+    pub async fn reload(&self) -> Result<Done, Refusal> {
         let mut force = self.force.lock().await;
         let mut new = config::load(&self.file).map_err(|e| Refusal::Wrong(format!("{e}; nothing was changed")))?;
         crate::plugins::contain(&mut new);
@@ -340,8 +357,8 @@ impl Control {
             self.order(Order::All(all)).await?;
         }
         force.config = new;
-        tracing::info!(file = %self.file.display(), changed = changed.join(", "), "reloaded");
-        Ok(changed)
+        let said = format!("{} was read again", self.file.display());
+        Ok(Done::new(changed, force.config.warnings(), &said))
     }
 
     /// Ends the packet thread; what waits is given up.
@@ -389,7 +406,6 @@ fn orders(direction: Direction, change: &Change) -> Result<Vec<Order>, Refusal> 
     if let Some(Scheme(scheme)) = &change.scheme {
         let label = change.label.clone().unwrap_or_else(|| scheme.name().to_owned());
         config::check_label(&label).map_err(|what| wrong("label", what))?;
-        scheme.warning().iter().for_each(|what| tracing::warn!("{what}"));
         orders.push(Order::Switch { direction, scheme: scheme.clone(), label, slot: None });
     } else if change.label.is_some() {
         return Err(wrong("label", "is given without `scheme`; allowed: together with `scheme`".into()));

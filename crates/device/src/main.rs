@@ -160,7 +160,7 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             daemon::run(config, &file)?;
         }
         Task::Check { config: file } => {
-            config::load(&file)?;
+            warn(&config::load(&file)?.warnings());
             println!("{}: good", file.display());
         }
         Task::Doctor { config: file } => {
@@ -170,6 +170,7 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         }
         Task::Replay { config: file } => {
             let config = config::load(&file)?;
+            warn(&config.warnings());
             let outcome = daemon::replay(&config)?;
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&outcome)?);
         }
@@ -194,6 +195,13 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Reload(running) => ask(&running, Method::POST, "/reload", None)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// On standard error, beside an answer on standard output.
+fn warn(what: &[String]) {
+    for what in what {
+        let _ = writeln!(std::io::stderr(), "sojournd: warning: {what}");
+    }
 }
 
 fn completion(shell: Shell) {
@@ -251,6 +259,8 @@ fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Re
     let answer = client::ask(&config, method, path, body)?;
     // Readable, and still JSON.
     let value: Value = serde_json::from_str(&answer)?;
+    let warnings = value["warnings"].as_array().into_iter().flatten();
+    warn(&warnings.filter_map(|what| what.as_str().map(str::to_owned)).collect::<Vec<_>>());
     // Who reads may have read enough.
     let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&value)?);
     Ok(())

@@ -120,6 +120,27 @@ fn a_session_of_the_page_may_look_and_not_change() {
 }
 
 #[test]
+fn an_answer_says_what_has_no_effect() {
+    let mut world = World::plain();
+    for (body, warnings) in [
+        (
+            "{\"scheme\": \"cake autorate-ingress\"}",
+            &["key `a_to_b.scheme`: cake: `autorate-ingress` has no effect: the bandwidth stays as it is set"][..],
+        ),
+        // It is still in force.
+        (
+            "{\"rate\": \"2 Mbit/s\"}",
+            &["key `a_to_b.scheme`: cake: `autorate-ingress` has no effect: the bandwidth stays as it is set"],
+        ),
+        ("{\"scheme\": \"cake\"}", &[]),
+    ] {
+        let answer = world.please(Method::PATCH, "/directions/a_to_b", body);
+        let found: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!(found["warnings"], serde_json::json!(warnings), "{body}");
+    }
+}
+
+#[test]
 fn a_change_is_in_force_as_a_whole_or_not_at_all() {
     let mut world = World::plain();
     let change = |world: &mut World, body: &str| {

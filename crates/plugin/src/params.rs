@@ -70,6 +70,7 @@ impl Parameters for Params {
             doc: "Waiting packets or bytes at which an arrival is dropped, without asking the algorithm.",
             allowed: <Limit as Value>::allowed(),
             words: Vec::new(),
+            acts: &[],
         };
         let own = self.declared().iter().zip(&self.values).map(|(one, value)| value.param(one.name, one.doc));
         std::iter::once(limit).chain(own).collect()

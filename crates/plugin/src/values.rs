@@ -41,6 +41,7 @@ macro_rules! kinds {
                         doc,
                         allowed: <$type as Value>::allowed(),
                         words: Vec::new(),
+                        acts: &[],
                     }, )+
                 }
             }

@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyFutureWarning, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{json, Value};
+use sojourn_aqm::inert::Acts;
 use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;
@@ -58,7 +59,7 @@ fn aqms() -> String {
         let parameters: Vec<Value> = entry.params()
             .into_iter()
             .map(|p| {
-                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words})
+                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words, "needs": needs(p.acts)})
             })
             .collect();
         json!({
@@ -76,6 +77,17 @@ fn aqms() -> String {
         })
     };
     Value::Array(registry::names().into_iter().filter_map(registry::find).map(one).collect()).to_string()
+}
+
+/// What a parameter needs to have an effect, for tests: other parameters with their values, and what else.
+fn needs(acts: &[Acts]) -> Vec<Value> {
+    let one = |acts: &Acts| match *acts {
+        Acts::With(other, values) => json!({"with": [other], "values": values}),
+        Acts::WithOneOf(others) => json!({"with": others, "values": ["*"]}),
+        Acts::Without(other, values) => json!({"without": other, "values": values}),
+        other => json!({"else": format!("{other:?}")}),
+    };
+    acts.iter().map(one).collect()
 }
 
 /// The warnings that this process has given.
@@ -181,6 +193,18 @@ fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Optio
     document.resolve().map_err(refuse)?;
     document.warnings().iter().try_for_each(|what| warn(py, &format!("{source}: {what}")))?;
     Ok(document.to_json())
+}
+
+/// Settings that have no effect where these schemes, each a label and a text, are in the queues under test of a scenario, as a
+/// JSON list. A scheme without a text stands for the queues as they are written. `on_device`: a device has the link.
+#[pyfunction]
+fn inert(scenario: &str, schemes: Vec<(String, String)>, on_device: bool) -> PyResult<String> {
+    let document = scenario::load(scenario, "the scenario", &[]).map_err(refuse)?;
+    let (written, tested): (Vec<_>, Vec<_>) = schemes.into_iter().partition(|(_, text)| text.is_empty());
+    let read = |(label, text): (String, String)| Ok((label, text.parse::<Config>().map_err(refuse)?));
+    let tested = tested.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
+    let found = document.inert(&tested, !written.is_empty(), on_device).map_err(refuse)?;
+    Ok(json!(found).to_string())
 }
 
 /// The IP packets of a capture as a table of time and payload, which traffic of the kind `replay` reads.
@@ -396,6 +420,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(bounds, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(inert, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_batch, module)?)?;

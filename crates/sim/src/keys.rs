@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{forward_to_deserialize_any, Deserialize, Serialize};
 use serde_json::Value;
+use sojourn_aqm::inert::Acts;
 use sojourn_document::{OrNone, Quantity};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::fmt::{self, Display};
@@ -107,12 +108,20 @@ pub struct Listed {
     pub refused: Option<String>,
     /// Values have a range, or a type that has one.
     pub bounded: bool,
+    /// Without which it has no effect.
+    pub acts: &'static [Acts],
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
 impl Listed {
     #[doc(hidden)]
-    pub fn new<T: Key>(name: &'static str, doc: &'static str, value: T, range: Option<Option<String>>) -> Self {
+    pub fn new<T: Key>(
+        name: &'static str,
+        doc: &'static str,
+        value: T,
+        range: Option<Option<String>>,
+        acts: &'static [Acts],
+    ) -> Self {
         // Only maps with keys that are no texts can fail, and there is none.
         let written = serde_json::to_value(value.written()).unwrap_or_default();
         Self {
@@ -121,6 +130,7 @@ impl Listed {
             value: written,
             bounded: T::BOUNDED || range.is_some(),
             refused: range.unwrap_or_else(|| value.refused()),
+            acts,
             schema: SchemaGenerator::subschema_for::<T::Written>,
         }
     }
@@ -144,11 +154,12 @@ pub trait KeySet {
 }
 
 /// Declares keys: `name: Type = default;` with a doc comment each, and after a comma the range where that of the type does not do.
+/// `=> [...]` at the end says without what a key has no effect.
 macro_rules! keys {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $default:expr $(, $range:expr)?; )+
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $default:expr $(, $range:expr)? $(=> [$($acts:expr),+])?; )+
         }
     ) => {
         $(#[$meta])*
@@ -183,6 +194,7 @@ macro_rules! keys {
                     concat!($($doc,)+),
                     self.$field,
                     None $( .or(Some($range(self.$field))) )?,
+                    &[$($($acts),+)?],
                 ) ),+ ]
             }
         }

@@ -8,6 +8,7 @@ mod cell;
 mod change;
 mod document;
 mod flow;
+mod inert;
 mod link;
 mod network;
 pub(crate) mod resolve;
@@ -22,6 +23,7 @@ pub use cell::{CellTable, Profile};
 pub use change::ChangeTable;
 pub use document::{BusTable, Document, NodeTable, PortTable, SeriesTable};
 pub use flow::*;
+pub use inert::Inert;
 pub use link::LinkTable;
 pub use network::{Bus, Cell, Change, Flow, Network, Phases, Port, PortKind, Start, Transport};
 pub use sojourn_document::{Directed, Error, OrNone, Quantity, Scheme, Unit};
@@ -134,7 +136,7 @@ impl Document {
     }
 
     /// What its writer should change although it is accepted, with the key of each: names of nodes that are probably
-    /// slips, and former names of presets.
+    /// slips, former names of presets, and words of schemes that do nothing.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let slips = resolve::slips(self).into_iter().map(|(path, what)| format!("key `{path}`: {what}"));
@@ -154,8 +156,13 @@ impl Document {
         }
         let changes = self.changes.iter().enumerate();
         schemes.extend(changes.filter_map(|(i, c)| Some((format!("changes[{i}].scheme"), c.scheme.as_ref()?))));
-        let warning = |(key, Scheme(config)): (String, &Scheme)| Some(format!("key `{key}`: {}", config.warning()?));
-        slips.chain(schemes.into_iter().filter_map(warning)).collect()
+        let warnings = |(key, Scheme(config)): (String, &Scheme)| -> Vec<String> {
+            // The canonical form does not have these words, so that nothing can warn of them later.
+            let idle = config.idle().iter();
+            let idle = idle.map(|(word, why)| format!("{}: `{word}` has no effect: {why}", config.name()));
+            config.warning().into_iter().chain(idle).map(|what| format!("key `{key}`: {what}")).collect()
+        };
+        slips.chain(schemes.into_iter().flat_map(warnings)).collect()
     }
 
     /// The canonical form: every key in the order of the schema, defaults included, quantities in their usual unit.

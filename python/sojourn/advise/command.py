@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import folder
+from sojourn import folder, inert
 from sojourn.cli.options import add_jobs, add_json, add_out
 from sojourn.cli.quantity import RATES, TIMES, in_base_unit
 from sojourn.core import SojournError
+from sojourn.scheme import Scheme
 
 _NEEDS: Final = "calls,games,web,video,bulk"
 
@@ -53,7 +54,7 @@ def add(verbs: Any) -> None:
 
 def _advise(options: argparse.Namespace) -> int:
     from sojourn.advise import answer, search
-    from sojourn.advise.household import Line
+    from sojourn.advise.household import Line, network
 
     if (options.down is None) == (options.trace is None):
         raise SojournError("give either --down or --trace")
@@ -74,6 +75,8 @@ def _advise(options: argparse.Namespace) -> int:
     advice = search.advise(
         line, options.on, jobs=options.jobs, say=lambda text: print(text, file=sys.stderr, flush=True)
     )
+    simulated = network(line, advice.best.shaper if advice.best else None, options.on)
+    inert.tell(inert.check(simulated.canonical(), [Scheme("")]))
     print(json.dumps(answer.data(advice)) if options.json else answer.text(advice))
     if options.out:
         folder.write_text(Path(options.out), answer.html(advice))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from sojourn import folder
+from sojourn import folder, inert
 from sojourn.characterize import cost, page, plans
 from sojourn.characterize.networks import Setting
 from sojourn.characterize.numbers import Found
@@ -15,6 +15,7 @@ from sojourn.core import SojournError
 from sojourn.plan import Plan, dumps, execute
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
+from sojourn.stats import alike
 
 PLANS: Final = "plans"
 STORE: Final = "store"
@@ -159,7 +160,19 @@ def run_all(
             first = outcome.failures[0]
             raise SojournError(f"{scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}")
     store = Store.open(place / STORE)
-    return tuple(Found(scenario, plan, store) for scenario, plan in documents)
+    found = tuple(Found(scenario, plan, store) for scenario, plan in documents)
+    inert.tell(inert.of_cells(one.cells for one in found))
+    inert.tell(alike.find(_runs(found)))
+    return found
+
+
+def _runs(found: Sequence[Found]) -> Iterator[tuple[str, Hashable, dict[str, Any]]]:
+    """Yield each run: its scheme, what else tells it from others, and its metrics."""
+    for one in found:
+        names = [factor.name for factor in one.plan.factors]
+        for row in one.runs.to_dict("records"):
+            levels = tuple(str(row[name]) for name in names)
+            yield row["label"], (one.plan.name, levels, row["replication"]), {str(key): row[key] for key in row}
 
 
 __all__ = ["PAGE", "PLANS", "STORE", "TAIL_DROP", "characterize", "everyone", "plan_file", "run_all"]

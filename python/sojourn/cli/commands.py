@@ -280,8 +280,9 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
-    for found in results.warnings:
-        print(f"sojourn: warning: {found.text}", file=sys.stderr)
+    from sojourn import inert
+
+    inert.tell(results.warnings)
     if options.json:
         asked = bool(options.series or options.out or results.scenario.get("series"))
         print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))

@@ -171,7 +171,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
         )
     if options.replicates is not None and options.replicates < 2:
         raise SojournError(f"--replicates {options.replicates}: allowed: 2 or more, because intervals decide")
-    from sojourn import folder
+    from sojourn import folder, inert
     from sojourn.papers import execute, ledger, overtime, page, record
     from sojourn.plan import progress
 
@@ -203,6 +203,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
         if keep:
             keep(paper, measured)
     judged = record.filled(judged)
+    inert.tell(inert.of_cells(runner.cells))
     report = place / "report.html"
     more = added.sections if added else ()
     folder.write_text(report, page.render(paper, measured, judged, size, more=more))

@@ -121,7 +121,8 @@ class Runner:
     """Runs a paper's conditions as plans; those of one reading together.
 
     `store` is the folder of finished runs; `jobs` is the number of threads, by default one per core; `scheduler` is a
-    Dask cluster to run on instead; `say` is called with lines on the progress; `ran` and `found` count runs.
+    Dask cluster to run on instead; `say` is called with lines on the progress; `ran` and `found` count runs;
+    `cells` are those that were run.
     """
 
     paper: Paper
@@ -132,6 +133,7 @@ class Runner:
     say: Callable[[str], None] = lambda _: None
     ran: int = 0
     found: int = 0
+    cells: list[Cells] = field(default_factory=list)
 
     def run(
         self,
@@ -178,6 +180,7 @@ class Runner:
             )
         self.ran += outcome.ran
         self.found += outcome.found
+        self.cells += several
         return outcome, several
 
     def modes(self, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:

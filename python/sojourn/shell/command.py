@@ -14,9 +14,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from sojourn import folder
+from sojourn import folder, inert
 from sojourn.cli.options import add_out, add_seed
 from sojourn.core import SojournError
+from sojourn.scheme import Scheme
 
 _TEXTS = {
     "down": ("RATE", 'rate towards the command, as in "50 Mbit/s"'),
@@ -93,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
             _free(Path(place), force=options.force)
     kept = folder.leftovers(options.out) if options.out is not None else None
     with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host, leftovers=kept) as lab:
+        inert.tell(inert.check(lab.scenario, [Scheme("")], on_device=True))
         if served:
             lab.serve(served)
         if interactive and not options.quiet:

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sojourn import folder
+from sojourn import folder, inert
 from sojourn.cli import text
 from sojourn.cli.options import add_jobs, add_number, add_out, seed
 from sojourn.core import SojournError
+from sojourn.scheme import Scheme
 
 _OUT = "out/tune"
 _INTERRUPTED = 130
@@ -103,6 +104,9 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
+    # Under one label: what acts with some values of the varied parameters is not told.
+    tried = [Scheme(one.text, found.base) for one in found.trials if one.text != found.base]
+    inert.tell(inert.everywhere((one.document, [scheme]) for one in plan.settings for scheme in tried))
     print(_table(found))
     print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
     print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)

@@ -1,5 +1,6 @@
 //! Parameters of dAQM: the choices where the thesis leaves one, and a threshold and a dropping phase for each feature.
 
+use crate::inert::{Acts, ANY};
 use crate::{Limit, Value};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -83,15 +84,15 @@ crate::params! {
         /// Nothing is examined before this time since the start (Algorithm 3 line 2; Shu 2023 gives no value).
         target: Span = Span::ZERO,
         /// Spacing of arrivals by which the sojourn derivatives are divided (section 4.1.1), or "measured"; needed only if one of them has a threshold.
-        interarrival: Option<Interarrival> = None,
+        interarrival: Option<Interarrival> = None => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// When the waiting times are taken (section 4.1.1: at one instant).
-        sojourn: Sojourn = Sojourn::Instant,
+        sojourn: Sojourn = Sojourn::Instant => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// What happens to the examined packets (left open in section 4.1.1).
-        inspect: Inspect = Inspect::Peek,
+        inspect: Inspect = Inspect::Peek => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// Time between samples of the queue length (section 4.1.2).
-        sample: Span = Span::from_millis(15),
+        sample: Span = Span::from_millis(15) => [Acts::WithOneOf(&["q1", "q2", "q3"])],
         /// Which five samples are used (left open in section 4.1.2).
-        ring: Ring = Ring::Slides,
+        ring: Ring = Ring::Slides => [Acts::WithOneOf(&["q1", "q2", "q3"])],
         /// When the flag is reset (section 4.3.1; Algorithm 1 line 7).
         flags: Flags = Flags::Phase,
         /// Probability that an arrival in a dropping phase is dropped, for features without their own (Table 2, f1).
@@ -115,37 +116,37 @@ crate::params! {
         /// Threshold of the third derivative of the queue length, packets a sample^3.
         q3: Option<f64> = None,
         /// Drop rate of phases that s0 starts.
-        s0_drop_rate: Option<Probability> = None,
+        s0_drop_rate: Option<Probability> = None => [Acts::With("s0", ANY)],
         /// Length of phases that s0 starts.
-        s0_drop_duration: Option<Span> = None,
+        s0_drop_duration: Option<Span> = None => [Acts::With("s0", ANY)],
         /// Drop rate of phases that s1 starts.
-        s1_drop_rate: Option<Probability> = None,
+        s1_drop_rate: Option<Probability> = None => [Acts::With("s1", ANY)],
         /// Length of phases that s1 starts.
-        s1_drop_duration: Option<Span> = None,
+        s1_drop_duration: Option<Span> = None => [Acts::With("s1", ANY)],
         /// Drop rate of phases that s2 starts.
-        s2_drop_rate: Option<Probability> = None,
+        s2_drop_rate: Option<Probability> = None => [Acts::With("s2", ANY)],
         /// Length of phases that s2 starts.
-        s2_drop_duration: Option<Span> = None,
+        s2_drop_duration: Option<Span> = None => [Acts::With("s2", ANY)],
         /// Drop rate of phases that s3 starts.
-        s3_drop_rate: Option<Probability> = None,
+        s3_drop_rate: Option<Probability> = None => [Acts::With("s3", ANY)],
         /// Length of phases that s3 starts.
-        s3_drop_duration: Option<Span> = None,
+        s3_drop_duration: Option<Span> = None => [Acts::With("s3", ANY)],
         /// Drop rate of phases that q0 starts.
-        q0_drop_rate: Option<Probability> = None,
+        q0_drop_rate: Option<Probability> = None => [Acts::With("q0", ANY)],
         /// Length of phases that q0 starts.
-        q0_drop_duration: Option<Span> = None,
+        q0_drop_duration: Option<Span> = None => [Acts::With("q0", ANY)],
         /// Drop rate of phases that q1 starts.
-        q1_drop_rate: Option<Probability> = None,
+        q1_drop_rate: Option<Probability> = None => [Acts::With("q1", ANY)],
         /// Length of phases that q1 starts.
-        q1_drop_duration: Option<Span> = None,
+        q1_drop_duration: Option<Span> = None => [Acts::With("q1", ANY)],
         /// Drop rate of phases that q2 starts.
-        q2_drop_rate: Option<Probability> = None,
+        q2_drop_rate: Option<Probability> = None => [Acts::With("q2", ANY)],
         /// Length of phases that q2 starts.
-        q2_drop_duration: Option<Span> = None,
+        q2_drop_duration: Option<Span> = None => [Acts::With("q2", ANY)],
         /// Drop rate of phases that q3 starts.
-        q3_drop_rate: Option<Probability> = None,
+        q3_drop_rate: Option<Probability> = None => [Acts::With("q3", ANY)],
         /// Length of phases that q3 starts.
-        q3_drop_duration: Option<Span> = None,
+        q3_drop_duration: Option<Span> = None => [Acts::With("q3", ANY)],
     }
 }
 

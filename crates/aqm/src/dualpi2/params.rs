@@ -1,6 +1,7 @@
 //! Parameters: RFC 9332's, Linux's preset, and what follows from an RTT.
 
 use super::{BufferLimit, Share, StepThreshold};
+use crate::inert::{Acts, Kind, ANY};
 use crate::{Dscp, Ecn};
 use sojourn_units::{Bytes, Packets, Span};
 
@@ -56,23 +57,23 @@ crate::params! {
         /// Typical RTT expected, which becomes the target; otherwise as max_rtt (tc-dualpi2(8); a sixth of max_rtt).
         typical_rtt: Option<Span> = None,
         /// The L4S queue's own marking.
-        l4s_aqm: L4sAqm = L4sAqm::Ramp,
+        l4s_aqm: L4sAqm = L4sAqm::Ramp => [Acts::On(Kind::L4s)],
         /// Ramp: sojourn time up to which nothing is marked, minTh (RFC 9332 appendix A.1; 800 us).
-        min_th: Span = Span::from_micros(800),
+        min_th: Span = Span::from_micros(800) => [Acts::With("l4s_aqm", &["ramp"]), Acts::On(Kind::L4s)],
         /// Ramp: range of the sojourn time above min_th in which the marking probability rises to 1 (RFC 9332 appendix A.1; 400 us).
-        range: Span = Span::from_micros(400),
+        range: Span = Span::from_micros(400) => [Acts::With("l4s_aqm", &["ramp"]), Acts::On(Kind::L4s)],
         /// Ramp: nothing is marked unless more packets than this remain in the queue, Th_len (RFC 9332 appendix A.1; 1).
-        th_len: Packets = Packets::new(1),
+        th_len: Packets = Packets::new(1) => [Acts::With("l4s_aqm", &["ramp"]), Acts::On(Kind::L4s)],
         /// Step: sojourn time, or packets that remain in the queue, beyond which everything is marked (tc-dualpi2(8); 1 ms).
-        step_thresh: StepThreshold = StepThreshold::Time(Span::from_millis(1)),
+        step_thresh: StepThreshold = StepThreshold::Time(Span::from_millis(1)) => [Acts::With("l4s_aqm", &["step"]), Acts::On(Kind::L4s)],
         /// Step: only packets that found at least this many in the L4S queue on arrival are marked (tc-dualpi2(8); 0).
-        min_qlen_step: Packets = Packets::ZERO,
+        min_qlen_step: Packets = Packets::ZERO => [Acts::With("l4s_aqm", &["step"]), Acts::On(Kind::L4s)],
         /// Treat every ECN-capable packet as L4S, not only ECT(1) and CE; tc's any_ect and l4s_ect (tc-dualpi2(8)).
-        any_ect: bool = false,
+        any_ect: bool = false => [Acts::On(Kind::EcnCapable)],
         /// Codepoint of non-queue-building traffic, which joins the L4S queue without being marked there (RFC 9956; NQB, 45).
         nqb: Option<Dscp> = Some(Dscp::NQB),
         /// A non-queue-building packet is dropped where the L4S queue holds more than the link sends in this time (RFC 9956; 10 ms at the most).
-        nqb_limit: Span = Span::from_millis(10),
+        nqb_limit: Span = Span::from_millis(10) => [Acts::With("nqb", ANY)],
         /// Drop ECN-capable packets too once p_CL reaches 1; else p_CL stays at 1 and the buffer overflows, tc's overflow (tc-dualpi2(8)).
         drop_on_overload: bool = true,
         /// Drop and mark by p' at arrival instead of departure; tc's drop_enqueue and drop_dequeue (tc-dualpi2(8)).
@@ -80,15 +81,15 @@ crate::params! {
         /// Which queue is next (RFC 9332 appendices A.1 and B.1).
         scheduler: Scheduler = Scheduler::Wrr,
         /// Round robin: guaranteed share of the classic queue (RFC 9332 appendix A.1, 1/16; tc-dualpi2(8)).
-        classic_protection: Share = Share::new(1.0 / 16.0),
+        classic_protection: Share = Share::new(1.0 / 16.0) => [Acts::With("scheduler", &["wrr"])],
         /// Time-shifted FIFO: how much longer a classic packet must have waited to be sent first (RFC 9332 appendix A.1; 50 ms).
-        tshift: Span = Span::from_millis(50),
+        tshift: Span = Span::from_millis(50) => [Acts::With("scheduler", &["ts_fifo"])],
         /// How a probability becomes decisions (RFC 9332 appendix A.1).
         marking: Marking = Marking::Recurrent,
         /// Largest packet: PI2 does nothing while less than two of them wait (sch_dualpi2), and room for one in a limit in bytes or time (RFC 9332 appendix A.1).
         mtu: Bytes = Bytes::new(1514),
         /// No effect: packets are never aggregated (tc-dualpi2(8)).
-        split_gso: bool = true,
+        split_gso: bool = true => [Acts::Never("packets are never aggregated")],
     }
 }
 

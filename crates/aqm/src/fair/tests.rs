@@ -158,8 +158,10 @@ fn the_inner_limit_is_never_met() {
 
 #[test]
 fn each_queue_has_its_own_codel() {
-    let (mut host, mut queue) =
-        (DisciplineHost::new(), FairQueue::<Codel>::new(Params::default(), Codel::fair_defaults()));
+    let (mut host, mut queue) = (
+        DisciplineHost::new(),
+        FairQueue::<Codel>::new(Params::default(), Codel::in_fair_queue(None, crate::codel::Params::default())),
+    );
     let mut bulk = Vec::new();
     let mut lost_sparse = 0;
     // 1 ms a step: the bulk flow offers two packets and the sparse one a packet every 10 ms; one packet leaves a step.
@@ -184,7 +186,8 @@ fn each_queue_has_its_own_codel() {
 #[test]
 fn overflow_is_told_to_the_inner_algorithm() {
     for (count_overflow, expected) in [(false, 0.0), (true, 5.0)] {
-        let params = crate::codel::Params { count_overflow, ..Codel::fair_defaults() };
+        let params =
+            crate::codel::Params { count_overflow, ..Codel::in_fair_queue(None, crate::codel::Params::default()) };
         let fair = Params { limit: Packets::new(9), ..Params::default() };
         let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Codel>::new(fair, params));
         offer(&mut host, &mut queue, 1, 1500, 10);
@@ -279,7 +282,7 @@ fn impossible_parameters_are_refused_by_name() {
 fn with_mtu_counts_all_the_other_queues_count_against_the_last_packet() {
     use crate::codel::MtuCounts;
     for (mtu_counts, loses) in [(MtuCounts::Queue, false), (MtuCounts::All, true)] {
-        let params = crate::codel::Params { mtu_counts, ..Codel::fair_defaults() };
+        let params = crate::codel::Params { mtu_counts, ..Codel::in_fair_queue(None, crate::codel::Params::default()) };
         let fair = Params { flows: 65536, ..Params::default() };
         let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Codel>::new(fair, params));
         offer(&mut host, &mut queue, 2, 1500, 10);
@@ -299,5 +302,25 @@ fn with_mtu_counts_all_the_other_queues_count_against_the_last_packet() {
         // Of its own queue nothing is left behind it. Of all, 15 kB are: above target since 19 ms, one goes at 119 ms or later.
         let lost = host.log.dropped.iter().filter(|(serial, _)| lone.contains(serial)).count();
         assert_eq!(lost > 0, loses, "{mtu_counts:?} {lost}");
+    }
+}
+
+#[test]
+fn presets_mark_in_a_fair_queue_where_their_originals_do() {
+    // Linux: fq_codel_init has ecn = true, fq_pie and codel have it off. ns-3: UseEcn of FqCobaltQueueDisc and FqPieQueueDisc is true,
+    // that of PieQueueDisc false.
+    for (text, ecn) in [
+        ("fq_codel preset linux", "true"),
+        ("codel preset linux", "false"),
+        ("fq_pie preset linux", "false"),
+        ("fq_cobalt preset ns3", "true"),
+        ("fq_pie preset ns3", "true"),
+        ("pie preset ns3", "false"),
+        ("fq_codel noecn preset linux", "false"),
+    ] {
+        let config: crate::Config = text.parse().expect(text);
+        let params = config.params();
+        let found = params.iter().find(|param| param.name == "ecn").map(|param| &*param.value);
+        assert_eq!(found, Some(ecn), "{text}");
     }
 }

@@ -17,32 +17,37 @@ pub(super) enum Word {
     Flag,
     /// Takes a value, which [`translate`] makes something of.
     Value,
-    /// Has no effect here, and takes so many values.
-    Idle(usize),
+    /// As [`Self::Value`], but what is made of it does not say what the word says, for this reason.
+    Partly(&'static str),
+    /// Takes so many values, and has no effect for this reason; no reason where the word says what happens here anyway.
+    Idle(usize, Option<&'static str>),
 }
 
-use Word::{Alone, Flag, Idle, Revoke, Value};
+use Word::{Alone, Flag, Idle, Partly, Revoke, Value};
+
+/// Why RED's words for idle times do nothing.
+const PRESENT_RATE: &str = "idle time is measured at the present rate of the link";
 
 type Words = &'static [(&'static str, Word)];
 
 const RED: Words = &[
     ("burst", Value),
     ("probability", Value),
-    ("bandwidth", Value),
+    ("bandwidth", Partly(PRESENT_RATE)),
     ("ewma", Value),
     ("Plog", Value),
-    ("Scell_log", Value),
+    ("Scell_log", Partly(PRESENT_RATE)),
     ("adaptative", Alone("adaptive", "true")),
-    ("qevent", Idle(3)),
+    ("qevent", Idle(3, Some("there are no filters that events could be given to"))),
 ];
 
 const CHOKE: Words = &[
     ("burst", Value),
     ("probability", Value),
-    ("bandwidth", Value),
+    ("bandwidth", Partly(PRESENT_RATE)),
     ("ewma", Value),
     ("Plog", Value),
-    ("Scell_log", Value),
+    ("Scell_log", Partly(PRESENT_RATE)),
 ];
 
 const PIE: Words = &[
@@ -56,24 +61,22 @@ const FQ_PIE: Words = &[
     ("ecn_prob", Value),
 ];
 
-const SFB: Words = &[("penalty", Idle(0)), ("rate", Value), ("burst", Value)];
+const SFB: Words = &[("penalty", Idle(0, None)), ("rate", Value), ("burst", Value)];
 
 const SFQ: Words =
     &[("redflowlimit", Value), ("avpkt", Value), ("burst", Value), ("probability", Value), ("ewma", Value)];
 
 /// Besides those that [`Cake`](crate::cake::Cake) itself lists and those for links (`framing::WORDS`).
 const CAKE: Words = &[
-    // Flows come with hashes of hosts and five-tuples, never behind a translation of addresses.
-    ("nat", Idle(0)),
-    ("nonat", Idle(0)),
-    // Packets are never aggregated.
-    ("split-gso", Idle(0)),
-    ("no-split-gso", Idle(0)),
-    // Packets have no marks of a firewall.
-    ("fwmark", Idle(1)),
-    // The bandwidth stays what it is.
-    ("autorate-ingress", Idle(0)),
-    ("via-ethernet", Idle(0)),
+    ("nat", Idle(0, Some("addresses are hashed as the packets carry them"))),
+    ("nonat", Idle(0, None)),
+    // What tc prints by default; packets are never aggregated.
+    ("split-gso", Idle(0, None)),
+    ("no-split-gso", Idle(0, Some("packets are never aggregated"))),
+    ("fwmark", Idle(1, Some("packets have no marks of a firewall"))),
+    ("autorate-ingress", Idle(0, Some("the bandwidth stays as it is set"))),
+    // tc prints it beside the overhead that it follows from.
+    ("via-ethernet", Idle(0, None)),
 ];
 
 fn words(kind: &str) -> Words {
@@ -98,6 +101,15 @@ pub(super) fn word(kind: &str, word: &str) -> Option<Word> {
     words(kind).iter().find(|(name, _)| *name == word).map(|(_, word)| *word)
 }
 
+/// Why `word` has no effect in a text for `kind`, where it has none.
+pub(crate) fn why_idle(kind: &str, name: &str) -> Option<&'static str> {
+    match word(kind, name)? {
+        Partly(why) => Some(why),
+        Idle(_, why) => why,
+        _ => None,
+    }
+}
+
 /// tc's parameters as the library's own. `from_tc`: the text is a whole line of tc's.
 ///
 /// # Errors
@@ -114,8 +126,8 @@ pub(crate) fn translate(
             Some(Revoke(param, said)) if value == "true" => {
                 own.retain(|(name, value)| (&**name, &**value) != (param, said))
             }
-            Some(Alone(..) | Revoke(..) | Idle(_)) => {}
-            Some(Flag | Value) | None => own.push((name.clone(), value.clone())),
+            Some(Alone(..) | Revoke(..) | Idle(..)) => {}
+            Some(Flag | Value | Partly(_)) | None => own.push((name.clone(), value.clone())),
         }
     }
     let mut pairs = Pairs(own);

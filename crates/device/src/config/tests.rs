@@ -206,6 +206,27 @@ fn former_names_of_presets_are_warned_of_with_their_keys() {
 }
 
 #[test]
+fn what_has_no_effect_is_warned_of_with_its_key() {
+    let inert = GOOD
+        .replace("fq_codel target 5ms", "cake nat overhead 44")
+        .replace("codel = \"codel\"", "codel = \"red interval 1s\"");
+    let other = "[b_to_a]\noverhead = \"24 B\"\n";
+    assert_eq!(
+        read(&format!("{inert}\n{other}")).unwrap().warnings(),
+        [
+            "key `a_to_b.scheme`: cake: `overhead` counts bytes a second time: `overhead` of the link counts them already",
+            "key `a_to_b.scheme`: cake: `nat` has no effect: addresses are hashed as the packets carry them",
+            "key `b_to_a.overhead`: has no effect without `scheme`: frames are forwarded at once",
+            "key `schedule.schemes.codel`: red: `interval` has no effect without `adaptive`",
+        ]
+    );
+    // ECN-capable frames, marked ones and acknowledgements may come.
+    for scheme in ["cake wash ack-filter", "codel ecn ce_threshold 1ms", "dualpi2 min_th 1ms", "cake nonat split-gso"] {
+        assert_eq!(read(&GOOD.replace("fq_codel target 5ms", scheme)).unwrap().warnings(), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn every_key_of_a_port_is_of_all_back_ends_or_belongs_to_those_that_read_it() {
     let schema = schemars::schema_for!(PortTable).to_value();
     let keys = schema["properties"].as_object().unwrap();

@@ -10,6 +10,7 @@ mod frames;
 mod fuzzed;
 mod loopback;
 mod orders;
+mod settings;
 mod simulator;
 mod store;
 mod switching;

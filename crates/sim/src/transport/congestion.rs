@@ -538,7 +538,7 @@ impl Algorithm {
     }
 
     /// One to ask for its properties, with the default keys.
-    fn example(&self) -> Control {
+    pub(crate) fn example(&self) -> Control {
         let (mss, initial_window) = (Bytes::new(1448), Packets::new(10));
         (self.build)(&Parameters { mss, initial_window, window_limit: None, seed: 0, keys: Keys::default() })
     }

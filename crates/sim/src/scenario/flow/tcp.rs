@@ -10,6 +10,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
+use sojourn_aqm::inert::Acts::{With, Without};
+use sojourn_aqm::inert::ON;
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::borrow::Cow;
 use std::fmt;
@@ -54,7 +56,7 @@ keys! {
         limited_transmit: bool = sender().limited_transmit;
         /// Proportional rate reduction during recovery; without it the window is reduced at once. Linux true (RFC 6937);
         /// RFC 5681 false.
-        prr: bool = sender().prr;
+        prr: bool = sender().prr => [Without("congestion_control", &["bbr", "bbr3"])];
         /// How the retransmission timeout is computed from the RTT, also after a lost SYN. Linux `linux`; RFC 6298 `rfc`;
         /// ns-3 `ns3`.
         rto: RtoRule = sender().rto;
@@ -69,30 +71,30 @@ keys! {
         timestamps: bool = sender().timestamps;
         /// Tick of the timestamps' clock: an RTT is taken from timestamps only where segments were sent again, in whole ticks. Linux
         /// 1 ms (6.1; `TCP_TS_HZ` 1000); RFC 7323 1 ms to 1 s. It is 0 s here, for exact times.
-        timestamp_tick: Span = sender().timestamp_tick;
+        timestamp_tick: Span = sender().timestamp_tick => [With("timestamps", ON), Without("rto", &["ns3"])];
         /// Use ECN (RFC 3168; with `dctcp` RFC 8257). Linux false for connections that it opens (`tcp_ecn` 2); RFC 3168
         /// leaves it to the host.
-        ecn: bool = sender().ecn;
+        ecn: bool = sender().ecn => [Without("ecn_accept", &["false"])];
         /// The receiver accepts ECN if the sender asks for it. Linux true (`tcp_ecn` 2); RFC 3168 leaves it to the host.
-        ecn_accept: bool = receiver().ecn;
+        ecn_accept: bool = receiver().ecn => [With("ecn", ON)];
         /// How the receiver reports marks. `auto` is what the congestion control reads: RFC 9768 with `prague`, RFC 8257 with
         /// `dctcp`, else RFC 3168. Linux `classic`, or `accecn` with `tcp_ecn` 3; RFC 9768 recommends `accecn`.
-        ecn_feedback: FeedbackRule = sender().ecn_feedback;
+        ecn_feedback: FeedbackRule = sender().ecn_feedback => [With("ecn", ON)];
         /// The receiver speaks Accurate ECN (RFC 9768) if the sender asks for it; without, the connection falls back to
         /// classic ECN (RFC 3168). Linux true with `tcp_ecn` 3 to 5; RFC 9768 true.
-        accecn_accept: bool = true;
+        accecn_accept: bool = true => [With("ecn", ON), With("ecn_feedback", &["accecn"])];
         /// Acknowledgements carry the option of Accurate ECN, 8 B with two counters. Linux true with `tcp_ecn_option` 2;
         /// RFC 9768 recommends it.
-        accecn_option: bool = receiver().accecn_option;
+        accecn_option: bool = receiver().accecn_option => [With("ecn", ON), With("ecn_feedback", &["accecn"])];
         /// Open the connection by SYN, SYN-ACK and ACK and close it by FINs; a flow starts with its SYN. Linux, ns-3 and
         /// RFC 9293 true. Without it, data is sent at once, as with ns-2's one-way agents.
         handshake: bool = sender().handshake;
         /// Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
         /// Linux 0; RFC 3168 either, RFC 8311 0 except for experiments.
-        ect: u8 = u8::from(sender().ect == Ect::One);
+        ect: u8 = u8::from(sender().ect == Ect::One) => [With("ecn", ON)];
         /// Which packets are ECN-capable, of both ends. Linux `data`, with Accurate ECN `acks` (`auto` does the same), and
         /// `acks` with `dctcp`, too; RFC 3168 `data`; ECN++ (draft-ietf-tcpm-generalized-ecn) `all`.
-        ect_on: EctOn = sender().ect_on;
+        ect_on: EctOn = sender().ect_on => [With("ecn", ON)];
         /// Size of the sender's socket buffer, for payload. Linux grows it to 4 MiB (`tcp_wmem`), of which it uses 3 to 8 % itself; RFC
         /// 9293 leaves it to the host.
         send_buffer: Option<Bytes> = sender().send_buffer;
@@ -113,7 +115,7 @@ keys! {
         /// Pace segments even if the congestion control sets no rate: at 2 windows per RTT while the window is below half
         /// the threshold, and at 1.2 above. Linux false with most queueing disciplines, true with `fq`
         /// (`tcp_pacing_ss_ratio` 200, `tcp_pacing_ca_ratio` 120); the RFCs leave it to the host.
-        pacing: bool = sender().pacing;
+        pacing: bool = sender().pacing => [Without("congestion_control", &["bbr", "bbr3", "prague"])];
         /// New segments leave in groups, as with Linux's segmentation offload: at most what is sent in a millisecond and
         /// half the window, two at the least; less room than that waits up to a millisecond. The last segment of a group and
         /// of a write carries PSH, which `ack_policy` `linux` acknowledges at once. Linux true, also over links without
@@ -123,10 +125,10 @@ keys! {
         /// recommends it. It is false here, so that each write is a packet.
         nagle: bool = sender().nagle;
         /// Reduce the window after an idle time. Linux true (`tcp_slow_start_after_idle` 1); RFC 5681, 4.1 recommends it.
-        slow_start_after_idle: bool = sender().slow_start_after_idle;
+        slow_start_after_idle: bool = sender().slow_start_after_idle => [Without("congestion_control", &["bbr", "bbr3", "ledbat"])];
         /// How an idle time reduces the window. Linux `decay` (RFC 2861); RFC 5681 `initial`. RFC 7661 is not
         /// implemented.
-        idle_restart: IdleRestart = sender().idle_restart;
+        idle_restart: IdleRestart = sender().idle_restart => [With("slow_start_after_idle", ON)];
         /// Unit in which the congestion window is counted. Linux and ns-2 `packets`; RFC 5681 `bytes`. For full segments
         /// both are the same.
         window_unit: WindowUnit = sender().window_unit;
@@ -135,9 +137,9 @@ keys! {
         /// When the receiver acknowledges beyond that. Linux `linux`; RFC 5681 `rfc`.
         ack_policy: AckPolicy = receiver().ack_policy;
         /// Longest delay of an acknowledgement. Linux 40 ms and, for a slow peer, up to 200 ms; RFC 9293 below 500 ms; ns-3 200 ms.
-        delayed_ack: Span = receiver().ack_delay;
+        delayed_ack: Span = receiver().ack_delay => [Without("ack_every", &["1 p"])];
         /// Number of segments at the start that are acknowledged one by one. Linux 16 p at most; the RFCs 0 p.
-        quick_acks: Packets = receiver().quick_acks;
+        quick_acks: Packets = receiver().quick_acks => [Without("ack_every", &["1 p"])];
     }
 }
 
