@@ -1,7 +1,7 @@
 """Scenarios and schemes by chance, valid ones only: from the JSON Schema of scenarios and the registry of algorithms.
 
-A number gives a scenario, always the same. Networks are drawn as a whole, because links and flows must fit; every other
-key, and its value, is drawn from the schema. What the library refuses is taken out again, key by key.
+A number gives a scenario, always the same. Networks are drawn as a whole, because links and flows must fit; every
+other key, and its value, is drawn from the schema. What the library refuses is taken out again, key by key.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from sojourn import core
@@ -187,38 +189,44 @@ def _accepted(text: str) -> str | None:
 
 
 def _parameter(draw: Draw, about: Document) -> str:
-    name, default = about["name"], str(about["default"])
-    word = name.replace("_", "-") if "-" in name else name
-    match about["kind"]:
-        case "flag":
-            return word if draw.once_in(2) else f"no{word}"
-        case "choice":
-            return f"{word} {draw.choice(about['words'])[0]}"
-        case "probability":
-            return f"{word} {draw.probability()}"
-        case "packets" | "packets or bytes" | "packets, bytes or time":
-            least = 2 if name == "limit" else 1
-            return f"{word} {round(draw.between(least, 300))}p"
-        case "bytes":
-            return f"{word} {round(draw.between(64, 64_000))}B"
-        case "time" | "time or packets" | "time or measured":
-            return f"{word} {draw.time(0.1, 300).replace(' ', '')}"
-        case "rate":
-            return f"{word} {draw.rate(100, 50_000).replace(' ', '')}"
-        case "count":
-            return f"{word} {round(draw.between(1, 1024))}"
-        case "number":
-            number = re.fullmatch(r"[\d.e-]+", default)
-            return f"{word} {(float(default) if number else 1.0) * draw.between(0.25, 4):.6g}"
-        case "table":
-            return f"{word} 0:0,{draw.randrange(1, 20)}:{draw.random():.3f},{draw.randrange(20, 99)}:1"
-        case "formula":
-            formulas = "min(1,(n/50)^2)", "(sojourn-5ms)/50ms", "0.1*utilisation", "max(0,average-5p)/20p"
-            return f"{word} {draw.choice(formulas)}"
-        case "codepoint":
-            return f"{word} {draw.choice(('NQB', 'EF', 'none'))}"
-        case kind:
-            return f"{word} {default} [{kind}]"
+    name, kind = about["name"], about["kind"]
+    if kind == "flag":
+        return name if draw.once_in(2) else f"no{name}"
+    if kind == "choice":
+        return f"{name} {draw.choice(about['words'])[0]}"
+    if kind == "number":
+        default = str(about["default"])
+        usual = float(default) if re.fullmatch(r"[\d.e-]+", default) else 1.0
+        return f"{name} {usual * draw.between(0.25, 4):.6g}"
+    return f"{name} {_PARAMETERS[kind](draw)}"
+
+
+def _some_time(draw: Draw) -> str:
+    return draw.time(0.1, 300).replace(" ", "")
+
+
+def _some_packets(draw: Draw) -> str:
+    return draw.packets(1, 300).replace(" ", "")
+
+
+_FORMULAS: Final = ("min(1,(n/50)^2)", "(sojourn-5ms)/50ms", "0.1*utilisation", "max(0,average-5p)/20p")
+_PARAMETERS: Final[dict[str, Callable[[Draw], str]]] = {
+    "probability": Draw.probability,
+    "packets": _some_packets,
+    "packets or bytes": _some_packets,
+    "packets, bytes or time": _some_packets,
+    "bytes": lambda draw: draw.data(64, 64_000).replace(" ", ""),
+    "time": _some_time,
+    "time or packets": _some_time,
+    "time or measured": _some_time,
+    "rate": lambda draw: draw.rate(100, 50_000).replace(" ", ""),
+    "count": lambda draw: f"{round(draw.between(1, 1024))}",
+    "table": lambda draw: f"0:0,{draw.randrange(1, 20)}:{draw.random():.3f},{draw.randrange(20, 99)}:1",
+    "formula": lambda draw: draw.choice(_FORMULAS),
+    "codepoint": lambda draw: draw.choice(("NQB", "EF", "none")),
+    "value/mask": lambda draw: draw.choice(("0/0x3", "1/0x3", "0x0/0xfc")),
+}
+"""Values of parameters by their kind."""
 
 
 # Networks.
@@ -390,22 +398,18 @@ def _changes(draw: Draw, document: Document, duration_us: int, base: float) -> N
                 change["link"] = link["name"]
             else:
                 change["queue"] = f"{link['from']}->{link['to']}"
-        match draw.randrange(7):
-            case 0:
-                change["rate"] = draw.rate(base / 3, base * 2)
-            case 1:
-                change["delay"] = draw.time(0.1, 30)
-            case 2:
-                change["loss"] = draw.probability()
-            case 3:
-                change["scheme"] = scheme(draw)
-            case 4:
-                change["parameters"] = draw.choice(("limit 5p", "limit 100p", "target 2ms", "ecn"))
-            case 5:
-                group = draw.choice(document["flows"])["name"]
-                change = {"at": change["at"], draw.choice(("stop", "start")): [group]}
-            case _:
-                change = {"at": change["at"], "phase": draw.choice(("early", "late", "a, b"))}
+        group, of_nothing = draw.choice(document["flows"])["name"], {"at": change["at"]}
+        change = draw.choice(
+            (
+                {**change, "rate": draw.rate(base / 3, base * 2)},
+                {**change, "delay": draw.time(0.1, 30)},
+                {**change, "loss": draw.probability()},
+                {**change, "scheme": scheme(draw)},
+                {**change, "parameters": draw.choice(("limit 5p", "limit 100p", "target 2ms", "ecn"))},
+                {**of_nothing, draw.choice(("stop", "start")): [group]},
+                {**of_nothing, "phase": draw.choice(("early", "late", "a, b"))},
+            )
+        )
         if draw.once_in(4):
             change["phase"] = draw.choice(("early", "late"))
         if draw.once_in(8):
@@ -433,15 +437,14 @@ def _flows(draw: Draw, document: Document, ends: Ends, base: float) -> None:
         flow["count"] = draw.choice((1, 1, 1, 2, 4))
         if pair == ends[0] and "hop1" in str(document.get("links")) and draw.once_in(4):
             flow["route"] = ["r1"]
-        match draw.randrange(4):
-            case 0:
-                pass
-            case 1:
-                flow["start"] = draw.time(0.1, 100)
-            case 2:
-                flow["start"] = {"first": draw.time(0.1, 20), "every": draw.time(0.1, 20)}
-            case _:
-                flow["start"] = {"uniform": ["0 s", draw.time(1, 100)]}
+        flow["start"] = draw.choice(
+            (
+                "0 s",
+                draw.time(0.1, 100),
+                {"first": draw.time(0.1, 20), "every": draw.time(0.1, 20)},
+                {"uniform": ["0 s", draw.time(1, 100)]},
+            )
+        )
         if draw.once_in(5):
             flow["stop"] = draw.time(50, 1500)
         if draw.once_in(5):
@@ -484,72 +487,73 @@ def _tcp(draw: Draw) -> Document:
 
 def _traffic(draw: Draw, kind: str, base: float) -> Document:
     packet_size = draw.choice((draw.data(100, 1400), draw.data(700, 1472), {"uniform": ["80 B", "1400 B"]}))
-    rate = draw.rate(base / 10, base * 1.5)
+    steady: Document = {"rate": draw.rate(base / 10, base * 1.5), "packet_size": packet_size}
     per_second = round(draw.between(10, max(20, min(3000, base / 4))), 1)
-    traffic: Document = {"kind": kind}
-    match kind:
-        case "bulk":
-            if draw.once_in(6):
-                traffic |= {"after": draw.time(1, 100), "first": draw.data(1, 3000)}
-        case "transfer":
-            traffic["size"] = draw.data(1, 300_000)
-        case "cbr":
-            traffic |= {"rate": rate, "packet_size": packet_size}
-        case "vbr" | "on_off":
-            traffic |= {"rate": rate, "packet_size": packet_size}
-            traffic |= {key: _span(draw, 2, 200) for key in ("on", "off")}
-        case "poisson":
-            traffic |= {"packet_size": packet_size}
-            traffic |= {"rate": rate} if draw.once_in(2) else {"packets_per_second": per_second}
-        case "switched_poisson":
-            traffic |= {"packets_per_second": [per_second, round(per_second * draw.between(0.1, 3), 1)]}
-            traffic |= {"hold": [draw.time(5, 200), draw.time(5, 200)], "packet_size": packet_size}
-        case "pareto" | "weibull":
-            traffic |= {"scale": draw.time(max(0.3, 1000 / per_second / 2), 50), "packet_size": packet_size}
-            traffic["shape"] = round(draw.between(0.6, 3), 2)
-        case "web":
-            traffic |= {"objects": draw.randrange(1, 20), "object_size": draw.data(100, 30_000)}
-            traffic |= {"connections": draw.randrange(1, 7), "pause": _span(draw, 10, 300)}
-        case "video":
-            low = draw.between(base / 20, base / 2)
-            traffic |= {"rates": [f"{round(low * (k + 1))} kbit/s" for k in range(draw.randrange(1, 4))]}
-            traffic |= {"segment": draw.time(100, 500), "buffer": draw.time(1000, 3000)}
-        case "request_response":
-            traffic["pause"] = _span(draw, 1, 200)
-            if draw.once_in(2):
-                traffic["response_size"] = draw.data(100, 50_000)
-            else:
-                traffic["response_sizes"] = {draw.data(100, 2000): 0.75, draw.data(3000, 50_000): 0.25}
-        case "replay":
-            gaps = (f"{2 * draw.randrange(1000, 10_000_000)}:{draw.randrange(20, 1400)}" for _ in range(5))
-            traffic |= {"packets": " ".join([*gaps, f"{2 * draw.randrange(10**5, 10**7)}:800x20"])}
-            if draw.once_in(2):
-                traffic["period"] = draw.time(500, 900)
-        case "gaming":
-            traffic["interval"] = draw.time(2, 30)
-    return traffic
+    gap: Document = {"scale": draw.time(max(0.3, 500 / per_second), 50), "shape": round(draw.between(0.6, 3), 2)}
+    periods = {key: _span(draw, 2, 200) for key in ("on", "off")}
+    low = draw.between(base / 20, base / 2)
+    packets = [f"{2 * draw.randrange(1000, 10_000_000)}:{draw.randrange(20, 1400)}" for _ in range(5)]
+    packets.append(f"{2 * draw.randrange(10**5, 10**7)}:800x20")
+    sizes = {draw.data(100, 2000): 0.75, draw.data(3000, 50_000): 0.25}
+    drawn: dict[str, Document] = {
+        "bulk": {"after": draw.time(1, 100), "first": draw.data(1, 3000)} if draw.once_in(6) else {},
+        "transfer": {"size": draw.data(1, 300_000)},
+        "cbr": steady,
+        "vbr": {**steady, **periods},
+        "on_off": {**steady, **periods},
+        "poisson": draw.choice((steady, {"packets_per_second": per_second, "packet_size": packet_size})),
+        "switched_poisson": {
+            "packets_per_second": [per_second, round(per_second * draw.between(0.1, 3), 1)],
+            "hold": [draw.time(5, 200), draw.time(5, 200)],
+            "packet_size": packet_size,
+        },
+        "pareto": {**gap, "packet_size": packet_size},
+        "weibull": {**gap, "packet_size": packet_size},
+        "web": {
+            "objects": draw.randrange(1, 20),
+            "object_size": draw.data(100, 30_000),
+            "connections": draw.randrange(1, 7),
+            "pause": _span(draw, 10, 300),
+        },
+        "video": {
+            "rates": [f"{round(low * (k + 1))} kbit/s" for k in range(draw.randrange(1, 4))],
+            "segment": draw.time(100, 500),
+            "buffer": draw.time(1000, 3000),
+        },
+        "voip": {},
+        "gaming": {"interval": draw.time(2, 30)},
+        "request_response": {
+            "pause": _span(draw, 1, 200),
+            **draw.choice(({"response_size": draw.data(100, 50_000)}, {"response_sizes": sizes})),
+        },
+        "replay": {
+            "packets": " ".join(packets),
+            **draw.choice(({}, {"period": draw.time(500, 900)})),
+        },
+    }
+    return {"kind": kind, **drawn.get(kind, {})}
 
 
 def _span(draw: Draw, least_ms: float, most_ms: float) -> Any:
     """A time, or a random time."""
-    match draw.randrange(4):
-        case 0:
-            return {"exponential": {"mean": draw.time(least_ms, most_ms)}}
-        case 1:
-            return {"pareto": {"scale": draw.time(least_ms, most_ms), "shape": round(draw.between(1.1, 3), 2)}}
-        case _:
-            return draw.time(least_ms, most_ms)
+    fixed = draw.time(least_ms, most_ms)
+    exponential = {"exponential": {"mean": fixed}}
+    pareto = {"pareto": {"scale": fixed, "shape": round(draw.between(1.1, 3), 2)}}
+    return draw.choice((fixed, fixed, exponential, pareto))
 
 
 # Every other key, by the schema.
 
 
 _DRAWN_AS_A_WHOLE: Final = frozenset(
-    "name description from to count route ack_route file trace reverse_trace rate reverse_rate rates delay stations ports "
-    "access_point kind duration warm_up seed series windows changes start stop traffic transport nodes links buses cells flows "
-    "queue reverse_queue access_point_queue under_test reverse_under_test access_point_under_test packets opportunities states "
-    "period size scale shape hold on off packet_size packets_per_second object_size objects connections segment buffer "
-    "congestion_control pause response_size response_sizes after first timer_tick".split()
+    """
+    name description from to count route ack_route file trace reverse_trace rate reverse_rate rates delay
+    stations ports access_point kind duration warm_up seed series windows changes start stop traffic
+    transport nodes links buses cells flows queue reverse_queue access_point_queue under_test
+    reverse_under_test access_point_under_test packets states opportunities period size scale shape hold on
+    off packet_size packets_per_second object_size objects connections segment buffer congestion_control
+    pause response_size response_sizes after first timer_tick
+    """.split()  # noqa: SIM905
 )
 """Keys that the functions above choose."""
 
@@ -615,64 +619,61 @@ def _more(draw: Draw, table: Document, name: str, once_in: int, base: float) -> 
             table[key] = _value(draw, key, what, base)
 
 
+_FRAMINGS: Final = ("ethernet", "docsis", "pppoe-llcsnap", "ether-vlan", "conservative", "overhead 10 mpu 64")
+_QUANTITIES: Final[dict[str, Callable[[Draw, str, float], str]]] = {
+    "time": lambda draw, key, _: draw.time(*_TIMES_MS.get(key, (0.2, 200))),
+    "data": lambda draw, key, _: draw.data(*_DATA.get(key, (1, 100_000))),
+    "packets": lambda draw, _key, _: draw.packets(1, 60),
+    "rate": lambda draw, _, base: draw.rate(base / 5, base * 2),
+    "probability": lambda draw, _key, _: draw.choice(("1%", draw.probability())),
+    "loss": lambda draw, _key, _: draw.choice(("1%", "gemodel 2% 30%", draw.probability())),
+    "jitter": lambda draw, _key, _: draw.time(0.1, 10) + draw.choice(("", " normal", " ordered", " normal ordered")),
+    "framing": lambda draw, _key, _: draw.choice(_FRAMINGS),
+    "scheme": lambda draw, _key, _: scheme(draw),
+    "codepoint": lambda draw, _key, _: draw.choice(("EF", "CS1")),
+}
+"""Values that the schema only names, which leave something to see in a short run."""
+
+
 def _value(draw: Draw, key: str, schema: Document, base: float) -> Any:
-    """Draw a value that the schema allows, and that leaves something to see in a short run."""
+    """Draw a value that the schema allows."""
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        plain = name.removesuffix("_or_none").removeprefix("directed_")
-        if name.endswith("_or_none") and draw.once_in(4):
-            return "none"
-        if name.startswith("directed_") and draw.once_in(2):
-            inner = {"$ref": f"#/$defs/{plain}"}
-            return {way: _value(draw, key, inner, base) for way in draw.choice((("down",), ("up",), ("down", "up")))}
-        match plain:
-            case "time":
-                return draw.time(*_TIMES_MS.get(key, (0.2, 200)))
-            case "data":
-                return draw.data(*_DATA.get(key, (1, 100_000)))
-            case "packets":
-                return draw.packets(1, 60)
-            case "rate":
-                return draw.rate(base / 5, base * 2)
-            case "probability":
-                return draw.choice(("1%", draw.probability()))
-            case "loss":
-                return draw.choice(("1%", "gemodel 2% 30%", draw.probability()))
-            case "jitter":
-                return draw.time(0.1, 10) + draw.choice(("", " normal", " ordered", " normal ordered"))
-            case "framing":
-                return draw.choice(("ethernet", "docsis", "pppoe-llcsnap", "ether-vlan", "conservative", "overhead 10 mpu 64"))
-            case "scheme":
-                return scheme(draw)
-            case "codepoint":
-                return draw.choice(("EF", "CS1"))
-        return _value(draw, key, _definitions()[name], base)
-    if "const" in schema:
-        return schema["const"]
+        return _named(draw, key, schema["$ref"].rpartition("/")[2], base)
     for many in ("enum", "anyOf", "oneOf"):
         if many in schema:
             choices = [one for one in schema[many] if not (isinstance(one, dict) and one.get("type") == "null")]
             one = draw.choice(choices)
             return one if many == "enum" else _value(draw, key, one, base)
-    kinds = schema.get("type")
-    kind = kinds[0] if isinstance(kinds, list) else kinds
-    match kind:
-        case "boolean":
-            # The other one than what it is anyway.
-            return not schema.get("default", False)
-        case "integer":
-            return draw.randint(*_COUNTS.get(key, (1, 16)))
-        case "number":
-            return round(draw.between(*_NUMBERS.get(key, (0.01, 1))), 4)
-        case "object":
-            wanted = schema.get("required", ())
-            inner = schema.get("properties", {})
-            return {one: _value(draw, one, what, base) for one, what in inner.items() if one in wanted}
-    raise AssertionError(f"key {key}: {schema}")
+    if "const" in schema:
+        return schema["const"]
+    kinds = schema["type"]
+    if "object" in kinds:
+        wanted, inner = schema.get("required", ()), schema.get("properties", {})
+        return {one: _value(draw, one, what, base) for one, what in inner.items() if one in wanted}
+    numbers = {
+        # The other one than what it is anyway.
+        "boolean": not schema.get("default", False),
+        "integer": draw.randint(*_COUNTS.get(key, (1, 16))),
+        "number": round(draw.between(*_NUMBERS.get(key, (0.01, 1))), 4),
+    }
+    return numbers[kinds[0] if isinstance(kinds, list) else kinds]
+
+
+def _named(draw: Draw, key: str, name: str, base: float) -> Any:
+    """Draw a value of a definition of the schema."""
+    plain = name.removesuffix("_or_none").removeprefix("directed_")
+    if name.endswith("_or_none") and draw.once_in(4):
+        return "none"
+    if plain not in _QUANTITIES:
+        return _value(draw, key, _definitions()[plain], base)
+    if name.startswith("directed_") and draw.once_in(2):
+        ways = draw.choice((("down",), ("up",), ("down", "up")))
+        return {way: _QUANTITIES[plain](draw, key, base) for way in ways}
+    return _QUANTITIES[plain](draw, key, base)
 
 
 def smaller(document: Document) -> Iterator[Document]:
-    """Yield documents with less in them: without a table, without a key, shorter."""
+    """Yield documents with less in them: without a table, without a key, over one link, shorter."""
 
     def places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
         inner: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -686,6 +687,20 @@ def smaller(document: Document) -> Iterator[Document]:
             copy = json.loads(json.dumps(document))
             if _take_out(copy, path):
                 yield copy
+    ends = [(link["from"], link["to"]) for link in document.get("links", ())]
+    for number, flow in enumerate(document["flows"]):
+        if (flow["from"], flow["to"]) not in ends:
+            for start, end in ends:
+                flows = list(document["flows"])
+                flows[number] = {**flow, "from": start, "to": end}
+                yield {**document, "flows": flows}
     microseconds = int(str(document["duration"]).split()[0])
     if microseconds > 4000:
         yield {**document, "duration": f"{2 * (microseconds // 4)} us"}
+
+
+if __name__ == "__main__":
+    # For the fuzzer, which starts from them: FOLDER COUNT.
+    for number in range(int(sys.argv[2])):
+        text = json.dumps(generate(number).written, ensure_ascii=False)
+        (Path(sys.argv[1]) / f"seed-generated-{number}").write_text(text, encoding="utf-8")

@@ -17,10 +17,11 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,7 +90,7 @@ class Case:
 
     @cached_property
     def with_scheme(self) -> Document | None:
-        """The scenario with the other scheme in its queues under test; None where there are none, or its changes do not fit."""
+        """The scenario with the other scheme in its queues under test; None if that cannot be."""
         other = _copy(self.document)
         for table, key in _marks(other):
             if table.get(key):
@@ -105,11 +106,11 @@ class Case:
         return [queue["name"] for queue in self.report["queues"] if queue["under_test"]]
 
 
-class Broken(Exception):
+class Broken(Exception):  # noqa: N818, not every one is an error of ours
     """A run ended with an error."""
 
 
-class Unmet(Exception):
+class Unmet(Exception):  # noqa: N818
     """A law says nothing of a scenario."""
 
 
@@ -139,12 +140,14 @@ class Law:
 
     def broken(self, case: Case) -> list[str] | None:
         """Return what breaks it in a scenario; None where it says nothing."""
+        found: list[str] = []
         try:
-            return list(self.check(case))
+            found.extend(self.check(case))
         except Unmet:
-            return None
+            return found or None
         except (Broken, SojournError) as error:
-            return [str(error)]
+            found.append(str(error))
+        return found
 
 
 LAWS: list[Law] = []
@@ -197,7 +200,9 @@ def values_lie_in_their_range(case: Case) -> Iterator[str]:
                 yield f"{place}: {name} is {value}; allowed: {least} to {most}"
 
 
-@law("conservation", "A packet is delivered, dropped or on its way; a queue has forwarded, dropped, or still holds it.")
+@law(
+    "conservation", "A packet is delivered, dropped or on its way; a queue has forwarded, dropped, or still holds it."
+)
 def packets_are_conserved(case: Case) -> Iterator[str]:
     books = case.report["conservation"]
     if books["sent"] + books.get("duplicated", 0) != books["delivered"] + books["dropped"] + books["in_flight"]:
@@ -262,12 +267,19 @@ def parts_add_up(case: Case) -> Iterator[str]:
         if not _is_near(found, report["metrics"][name]):
             yield f"run: {name} is {report['metrics'][name]}, the sum of {of} {found}"
     for place, metrics in parts(report):
-        kinds = [metrics.get(f"drops_{kind}_packets") for kind in ("overflow", "early", "flow")]
-        if None not in kinds and sum(kinds) != metrics["drops_packets"]:
+        kinds = [metrics.get(f"drops_{kind}_packets", 0) for kind in ("overflow", "early", "flow")]
+        if "drops_packets" in metrics and sum(kinds) != metrics["drops_packets"]:
             yield f"{place}: drops_packets is {metrics['drops_packets']}, its kinds {kinds}"
 
 
-_OF_PHASES: Final = ("arrivals_packets", "drops_packets", "marks_packets", "sent_packets", "delivered_packets", "timeouts")
+_OF_PHASES: Final = (
+    "arrivals_packets",
+    "drops_packets",
+    "marks_packets",
+    "sent_packets",
+    "delivered_packets",
+    "timeouts",
+)
 
 
 @law("phases", "The occurrences of a phase make up the phase; phases do not overlap and lie in the measured time.")
@@ -276,10 +288,14 @@ def phases_add_up(case: Case) -> Iterator[str]:
     phases = report.get("phases") or []
     require(phases)
     for whole in (one for one in phases if one["occurrence"] == 0):
-        single = [p for p in phases if p["occurrence"] and (p["phase"], p["group"]) == (whole["phase"], whole["group"])]
+        single = [
+            p for p in phases if p["occurrence"] and (p["phase"], p["group"]) == (whole["phase"], whole["group"])
+        ]
         for name in _OF_PHASES:
             if single and name in whole["metrics"] and not _is_near(_sum(single, name), whole["metrics"][name]):
-                yield f"{whole['phase']} {whole['group']}: {name} is {whole['metrics'][name]}, of its occurrences {_sum(single, name)}"
+                found = _sum(single, name)
+                place = f"{whole['phase']} {whole['group']}"
+                yield f"{place}: {name} is {whole['metrics'][name]}, of its occurrences {found}"
     of_all = [one for one in phases if one["occurrence"] == 0 and not one["group"]]
     if sum(one["measured_s"] for one in of_all) > report["measured_s"] * (1 + ROUNDING):
         yield f"phases are longer than the measured time, {report['measured_s']} s"
@@ -301,7 +317,7 @@ def quantiles_are_in_order(case: Case) -> Iterator[str]:
     for name, points in case.report["distributions"].items():
         values, shares = points["value"], points["cumulative"]
         for what, series in (("values", values), ("shares", shares)):
-            if any(b < a for a, b in zip(series, series[1:], strict=False)):
+            if any(b < a for a, b in pairwise(series)):
                 yield f"distribution {name}: its {what} fall"
         if shares and not math.isclose(shares[-1], 1.0, rel_tol=ROUNDING):
             yield f"distribution {name} ends in {shares[-1]}"
@@ -320,10 +336,10 @@ _BYTES: Final = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB"
 @law("capacity", "What a node receives has passed the links to it, at their rate.")
 def goodput_is_at_most_capacity(case: Case) -> Iterator[str]:
     document, report = case.document, case.report
-    # Shared channels, rates that change and packets that arrive twice have no one capacity; delays that change let packets
-    # arrive together that were sent one after another.
+    # Shared channels, rates that change and packets that arrive twice have no one capacity; delays that change let
+    # packets arrive together that were sent one after another.
     require(not document["buses"] and not document.get("cells") and not document.get("changes"))
-    into: Counter[str] = Counter()
+    into: defaultdict[str, float] = defaultdict(float)
     groups = {one["name"]: one.get("count") for one in document["nodes"]}
     for link in document["links"]:
         require(not any(word in key for key in link for word in ("trace", "jitter", "duplicate", "burst")))
@@ -342,7 +358,7 @@ def goodput_is_at_most_capacity(case: Case) -> Iterator[str]:
         if found > most * (1 + ROUNDING) + slack:
             yield f"{node} receives {found} bit/s over links of {most} bit/s"
     for place, metrics in parts(report):
-        goodput, throughput = metrics.get("goodput_bit_s"), metrics.get("throughput_bit_s")
+        goodput, throughput = metrics.get("goodput_bit_s", 0.0), metrics.get("throughput_bit_s", 0.0)
         # Before the measured time a hole may have held back what TCP delivers in order.
         if place.startswith("flows") and report["warm_up_s"] == 0 and goodput > throughput:
             yield f"{place}: goodput {goodput} above throughput {throughput}"
@@ -366,7 +382,9 @@ def differences(a: Document, b: Document, *, flows: Iterable[str] | None = None,
                 if one.get(key) and other.get(key) and one[key] != other[key]:
                     yield f"{table} {one['name']}: {key}: {one[key]}, {other[key]}"
             for mine, theirs in zip(one.get("windows", ()), other.get("windows", ()), strict=False):
-                yield from _differing(f"{table} {one['name']}, a window", mine, {**theirs, "scheme": mine["scheme"]}, near)
+                yield from _differing(
+                    f"{table} {one['name']}, a window", mine, {**theirs, "scheme": mine["scheme"]}, near
+                )
     if a.get("cells") != b.get("cells"):
         yield f"cells: {a.get('cells')}, {b.get('cells')}"
 
@@ -389,7 +407,11 @@ def order_and_threads_do_not_matter(case: Case) -> Iterator[str]:
     for index, report in ((1, case.report), (0, json.loads(alone))):
         for name in ("run", *core.SECTIONS):
             found = json.loads(both.section(index, name))
-            expected = {key: one for key, one in report.items() if key not in core.SECTIONS} if name == "run" else report.get(name, [])
+            expected = (
+                {key: one for key, one in report.items() if key not in core.SECTIONS}
+                if name == "run"
+                else report.get(name, [])
+            )
             if found != expected:
                 yield f"task {index}, {name}: {str(found)[:300]}, alone {str(expected)[:300]}"
 
@@ -417,7 +439,9 @@ def _named(document: Document, tested: list[str]) -> None:
     """Give every change that is of the queues under test their names."""
     changes = []
     for change in document.get("changes", ()):
-        own = {"scheme", "parameters", "rate", "delay", "loss"} & {key for key, value in change.items() if value is not None}
+        own = {"scheme", "parameters", "rate", "delay", "loss"} & {
+            key for key, value in change.items() if value is not None
+        }
         if own and not change.get("queue") and not change.get("link"):
             changes += [{**change, "queue": name} for name in tested]
         else:
@@ -428,9 +452,9 @@ def _named(document: Document, tested: list[str]) -> None:
 def _apart(case: Case) -> Document:
     """Return the scenario with packets that meet nowhere at the same instant.
 
-    Events of one instant happen in the order in which they were scheduled, and a queue that is not observed, whose
-    packets are computed ahead, schedules them earlier. So flows start at random times, every link has its own delay of
-    odd nanoseconds, and there are no links between groups, which would all have the same.
+    Events of one instant happen in the order in which they were scheduled. A queue that is not observed, whose
+    packets are computed ahead, schedules them earlier. So flows start at random times, every link has its own delay
+    of odd nanoseconds, and there are no links between groups, which would all have one.
     """
     document = _copy(case.document)
     groups = {one["name"] for one in document["nodes"] if (one.get("count") or 1) > 1}
@@ -473,7 +497,10 @@ def _scratch() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
 
 
-@law("unobserved", "Whoever does not look changes nothing: no queue under test, no series, no windows, no named phases.")
+@law(
+    "unobserved",
+    "Whoever does not look changes nothing: no queue under test, no series, no windows, no named phases.",
+)
 def absence_changes_nothing(case: Case) -> Iterator[str]:
     document = _copy(case.apart)
     _named(document, case.tested)
@@ -483,7 +510,9 @@ def absence_changes_nothing(case: Case) -> Iterator[str]:
         document.pop(key, None)
     # All but what acts.
     changes = [{key: value for key, value in one.items() if key != "phase"} for one in document.pop("changes")]
-    document["changes"] = [one for one in changes if any(value for key, value in one.items() if key not in ("at", "every"))]
+    document["changes"] = [
+        one for one in changes if any(value for key, value in one.items() if key not in ("at", "every"))
+    ]
     yield from differences(case.apart_report, case.run(document))
 
 
@@ -500,7 +529,11 @@ def stepping_changes_nothing(case: Case) -> Iterator[str]:
     stepped = json.loads(stepper.report())
     if stepped != case.report:
         found = list(differences(case.report, stepped))
-        yield found[0] if found else f"other than metrics: {[key for key in stepped if stepped[key] != case.report.get(key)]}"
+        yield (
+            found[0]
+            if found
+            else f"other than metrics: {[key for key in stepped if stepped[key] != case.report.get(key)]}"
+        )
 
 
 @law("flows reordered", "Names, not places, choose a flow's random numbers.")
@@ -540,7 +573,23 @@ def a_silent_flow_changes_nothing(case: Case) -> Iterator[str]:
 
 
 ONLY_A_BOUND: Final = frozenset(
-    "pfifo bfifo threshold codel cobalt pie daqm fq_codel drr fq_pfifo fq_pie fq_cobalt fq_daqm fq_red fq_rem".split()
+    [
+        "pfifo",
+        "bfifo",
+        "threshold",
+        "codel",
+        "cobalt",
+        "pie",
+        "daqm",
+        "fq_codel",
+        "drr",
+        "fq_pfifo",
+        "fq_pie",
+        "fq_cobalt",
+        "fq_daqm",
+        "fq_red",
+        "fq_rem",
+    ]
 )
 """Schemes whose `limit` does nothing but to drop: in the others it is also a parameter of the control law."""
 
@@ -562,7 +611,10 @@ def a_limit_that_is_never_reached_changes_nothing(case: Case) -> Iterator[str]:
     require(raised and not any(one.get("parameters") for one in document.get("changes", ())))
     found = case.run(document)
     # What a scheme tells of itself may include its limit.
-    plain = ({**report, "queues": [{**one, "internals": None} for one in report["queues"]]} for report in (case.report, found))
+    plain = (
+        {**report, "queues": [{**one, "internals": None} for one in report["queues"]]}
+        for report in (case.report, found)
+    )
     yield from differences(*plain)
 
 
@@ -571,7 +623,10 @@ def _with_limit(text: str) -> str:
     return core.parse_aqm(f"{text} limit 90000000{unit}")
 
 
-@law("two names", "A scheme's written and canonical text, TOML and JSON, and a scheme given to a run or written in it, are one.")
+@law(
+    "two names",
+    "A scheme's written and canonical text, TOML and JSON, and a scheme given to a run or written in it, are one.",
+)
 def two_names_are_one_scheme(case: Case) -> Iterator[str]:
     document, scheme = case.document, case.made.scheme
     again = load(document)
@@ -580,7 +635,8 @@ def two_names_are_one_scheme(case: Case) -> Iterator[str]:
     written = core.load(toml.dumps(case.made.written), source="generated.toml")
     if written != document:
         yield f"as TOML: {json.dumps(written)}"
-    require(case.with_scheme)
+    if case.with_scheme is None:
+        raise Unmet
     given, own = case.run(document, scheme=core.parse_aqm(scheme)), case.run(case.with_scheme)
     if given["scheme"] != core.parse_aqm(scheme):
         yield f"the report's scheme is {given['scheme']}"
@@ -599,7 +655,7 @@ _QUEUE_OF: Final = {
 # Twice as slow.
 
 
-SCALING: Final = frozenset("pfifo bfifo drr fq_pfifo codel fq_codel threshold care".split())
+SCALING: Final = frozenset(["pfifo", "bfifo", "drr", "fq_pfifo", "codel", "fq_codel", "threshold", "care"])
 """Schemes that, with times doubled and rates halved, decide the same in whole numbers."""
 
 
@@ -649,7 +705,10 @@ def _exact(case: Case) -> Document:
             "to": flow["to"],
             "start": draw.time(0.1, 50),
             "transport": {"kind": "udp"},
-            "traffic": {"kind": "replay", "packets": f"{2 * draw.randrange(50_000, 2_000_000)}:{draw.randrange(50, 1400)}x{draw.randrange(5, 300)}"},
+            "traffic": {
+                "kind": "replay",
+                "packets": f"{2 * draw.randrange(50_000, 10**6)}:{draw.randrange(50, 1400)}x{draw.randrange(5, 300)}",
+            },
         }
         for number, flow in enumerate(written["flows"])
     ]
@@ -671,27 +730,31 @@ def _slower(value: Any, key: str) -> Any:
         return {name: _slower(one, name) for name, one in value.items()}
     if isinstance(value, list):
         return [_slower(one, key) for one in value]
-    if not isinstance(value, str):
-        return value
+    return _slower_text(value, key) if isinstance(value, str) else value
+
+
+def _slower_text(text: str, key: str) -> str:
+    unit = text.partition(" ")[2]
     if key in ("queue", "reverse_queue"):
-        known = {one["name"]: one for one in core.aqms()}[value.split()[0]]
-        words = value
-        for one in known["parameters"]:
-            if one["kind"] != "time":
-                continue
-            given = _parameter_of(value, one["name"]) or one["default"]
-            if given != "none":
-                words += f" {one['name']} {2 * round(_time_ns(given))}ns"
-        return core.parse_aqm(words)
+        return _slower_scheme(text)
     if key == "packets":
-        gap, _, rest = value.partition(":")
+        gap, _, rest = text.partition(":")
         return f"{2 * int(gap)}:{rest}"
-    number, _, unit = value.partition(" ")
     if unit in _SECONDS:
-        return f"{2 * round(_number(value, _SECONDS) * 1e9)} ns"
-    if unit in _BIT_S:
-        return f"{round(_number(value, _BIT_S)) // 2} bit/s"
-    return value
+        return f"{2 * round(_number(text, _SECONDS) * 1e9)} ns"
+    return f"{round(_number(text, _BIT_S)) // 2} bit/s" if unit in _BIT_S else text
+
+
+def _slower_scheme(text: str) -> str:
+    known = {one["name"]: one for one in core.aqms()}[text.split(maxsplit=1)[0]]
+    words = text
+    for one in known["parameters"]:
+        if one["kind"] != "time":
+            continue
+        given = _parameter_of(text, one["name"]) or one["default"]
+        if given != "none":
+            words += f" {one['name']} {2 * round(_time_ns(given))}ns"
+    return core.parse_aqm(words)
 
 
 def _parameter_of(text: str, name: str) -> str | None:
@@ -746,12 +809,13 @@ class Tally:
     scenarios: int = 0
     held: Counter[str] = field(default_factory=Counter)
     broken: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    cpu_s: Counter[str] = field(default_factory=Counter)
+    cpu_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, other: Tally) -> None:
         self.scenarios += other.scenarios
         self.held += other.held
-        self.cpu_s += other.cpu_s
+        for name, spent in other.cpu_s.items():
+            self.cpu_s[name] += spent
         for name, found in other.broken.items():
             self.broken.setdefault(name, []).extend(found)
 
@@ -802,9 +866,14 @@ def _table(tally: Tally, wall_s: float) -> str:
     rows = [f"{'law':<18}{'held':>9}{'broken':>8}{'CPU, s':>9}  reason"]
     for one in LAWS:
         broken = len(tally.broken.get(one.name, ()))
-        rows.append(f"{one.name:<18}{tally.held[one.name]:>9,}{broken:>8,}{tally.cpu_s[one.name]:>9.1f}  {one.reason}")
+        rows.append(
+            f"{one.name:<18}{tally.held[one.name]:>9,}{broken:>8,}{tally.cpu_s[one.name]:>9.1f}  {one.reason}"
+        )
     total = sum(tally.cpu_s.values())
-    rows.append(f"{tally.scenarios:,} scenarios, {total:.0f} s of CPU in {wall_s:.0f} s; {1e3 * total / max(1, tally.scenarios):.1f} ms a scenario")
+    rows.append(
+        f"{tally.scenarios:,} scenarios, {total:.0f} s of CPU in {wall_s:.0f} s; "
+        f"{1e3 * total / max(1, tally.scenarios):.1f} ms a scenario"
+    )
     return "\n".join(rows)
 
 
@@ -815,7 +884,9 @@ def _chunk(numbers: range) -> Tally:
 def main() -> int:
     """Try the laws on many scenarios, or on one."""
     about, _, usage = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(description=about, epilog=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=about, epilog=usage, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", help="how many scenarios, or the file of one")
     parser.add_argument("--first", type=int, default=0, help="number of the first scenario (0)")
     parser.add_argument("--law", action="append", help="only this law; again for more")
@@ -834,7 +905,9 @@ def main() -> int:
         return failed
     count = int(given.what)
     tally = Tally()
-    chunks = [range(first, min(first + 100, given.first + count)) for first in range(given.first, given.first + count, 100)]
+    chunks = [
+        range(first, min(first + 100, given.first + count)) for first in range(given.first, given.first + count, 100)
+    ]
     if given.law or count <= 100:
         tally = try_all(range(given.first, given.first + count), given.law)
     else:
@@ -849,7 +922,7 @@ def main() -> int:
             print(f"  smallest: {(one.broken(Case(small)) or [what])[0]}")
             print(f"  {json.dumps({**small.written, 'scheme': small.scheme})}")
         if len(found) > given.show:
-            print(f"{one.name}: also {' '.join(str(number) for number, _ in found[given.show:][:20])}")
+            print(f"{one.name}: also {' '.join(str(number) for number, _ in found[given.show :][:20])}")
     print(_table(tally, time.monotonic() - began))
     return 1 if tally.broken else 0
 

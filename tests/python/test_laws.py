@@ -1,4 +1,4 @@
-"""The laws hold of some hundred scenarios by chance, each law can be broken, and the generator reaches what there is."""
+"""The laws hold of some hundred scenarios, each law can be broken, and the generator reaches what there is."""
 
 from __future__ import annotations
 
@@ -64,57 +64,50 @@ def test_the_generator_reaches_every_scheme_kind_and_key() -> None:
     assert known - found - NOT_DRAWN <= {"description"}
 
 
-# Each law can be broken: the report of the scenario as written is falsified.
+# Each law can be broken: run `k` of a scenario reports what it did not measure, each run something else.
 
 
 def every(report: Document, table: str, metric: str, change: Callable[[float], float]) -> None:
-    for one in report[table]:
+    for one in report.get(table, ()):
         value = one["metrics"].get(metric)
         if value is not None:
             one["metrics"][metric] = change(value)
 
 
-def out_of_range(report: Document) -> None:
+def out_of_range(report: Document, k: int) -> None:
     every(report, "flows", "goodput_bit_s", lambda _: -1.0)
 
 
-def one_more_sent(report: Document) -> None:
+def one_more_sent(report: Document, k: int) -> None:
     report["conservation"]["sent"] += 1
 
 
-def more_sent(report: Document) -> None:
-    every(report, "flows", "sent_packets", lambda value: value + 1)
-    every(report, "phases", "sent_packets", lambda value: value + 1)
+def more_sent(report: Document, k: int) -> None:
+    for table in ("flows", "phases"):
+        every(report, table, "sent_packets", lambda value: value + 1)
 
 
-def falling(report: Document) -> None:
+def falling(report: Document, k: int) -> None:
     points = report["distributions"]["one_way_delay_ms"]
-    points["value"] = [*points["value"], 0.0]
+    points["value"] = [*points["value"], -1.0]
 
 
-def too_fast(report: Document) -> None:
+def too_fast(report: Document, k: int) -> None:
     every(report, "flows", "throughput_bit_s", lambda value: value + 1e12)
 
 
-def other_queue(report: Document) -> None:
-    every(report, "queues", "arrivals_packets", lambda value: value + 1)
+def other_run(report: Document, k: int) -> None:
+    every(report, "queues", "arrivals_packets", lambda value: value + k)
+    report["metrics"]["goodput_bit_s"] += k
 
 
-def other_run(report: Document) -> None:
-    other_queue(report)
-    report["metrics"]["goodput_bit_s"] += 1.0
-
-
-FALSIFIED: Final[dict[str, Callable[[Document], None]]] = {
+FALSIFIED: Final[dict[str, Callable[[Document, int], None]]] = {
     "range": out_of_range,
     "conservation": one_more_sent,
     "sums": more_sent,
     "phases": more_sent,
     "quantiles": falling,
     "capacity": too_fast,
-    "limit": other_queue,
-    "flows reordered": other_queue,
-    "silent flow": other_queue,
 }
 
 
@@ -122,34 +115,25 @@ FALSIFIED: Final[dict[str, Callable[[Document], None]]] = {
 def test_a_law_can_be_broken(one: Law, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Case.run_text
     falsify = FALSIFIED.get(one.name, other_run)
-    first: list[str] = []
+    runs: list[str] = []
 
     def run_text(case: Case, document: Document, **task: Any) -> str:
-        # Only the first run of a scenario, so that runs that should be the same differ.
-        text = whole(case, document, **task)
-        if first:
-            return text
-        first.append(text)
-        report = json.loads(text)
-        falsify(report)
+        runs.append(one.name)
+        report = json.loads(whole(case, document, **task))
+        falsify(report, len(runs))
         return json.dumps(report)
 
     monkeypatch.setattr(Case, "run_text", run_text)
-    for number in range(60):
-        first.clear()
-        found = one.broken(Case(generate(number)))
-        if found is not None and first:
-            # A scenario without any such packet cannot show it.
-            if found:
-                return
-    pytest.fail(f"nothing broke the law {one.name!r}")
+    # Not every scenario can show it: a law may say nothing of one, or no packet may arrive.
+    assert any(one.broken(Case(generate(number))) for number in range(60))
 
 
 def test_a_failure_is_shown_by_the_least_that_fails() -> None:
-    made = next(one for one in map(generate, range(100)) if len(one.written["flows"]) > 2 and len(one.written["links"]) > 1)
+    made = next(
+        one for one in map(generate, range(100)) if len(one.written["flows"]) > 2 and len(one.written["links"]) > 2
+    )
     small = laws.shrunk(Law("", "", lambda case: ["a link"] if case.document["links"] else []), made)
-    # Of what can be taken out, only the duration, name and seed are left besides a link and a flow, which a scenario needs.
-    assert len(small.written["links"]) <= 2
-    assert len(small.written["flows"]) == 1
+    # A scenario needs a flow, and this failure a link; the rest was taken out.
+    assert len(small.written["links"]) == len(small.written["flows"]) == 1
     assert set(small.written) <= {"name", "links", "flows", "duration", "seed", "nodes"}
-    assert Case(Generated(0, small.written, load(small.written), small.scheme)).report["conservation"]["sent"] >= 0
+    assert Case(Generated(0, small.written, load(small.written), small.scheme)).report["flows"]
