@@ -14,6 +14,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
 import time
@@ -34,6 +35,8 @@ from sojourn.plan.store import Store
 
 ROUNDING: Final = 1e-9
 """Sums of floating-point numbers in another order."""
+NANOSECONDS: Final = 1e-6
+"""Times that were rounded to whole nanoseconds, halved."""
 _SHRINKS: Final = 400
 """Smaller scenarios that are tried for a failure."""
 
@@ -247,8 +250,8 @@ def _sum(tables: Iterable[Document], name: str) -> float | None:
     return math.fsum(found) if found else None
 
 
-def _is_near(a: float | None, b: float | None) -> bool:
-    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=ROUNDING))
+def _is_near(a: float | None, b: float | None, relative: float = ROUNDING) -> bool:
+    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=relative, abs_tol=relative))
 
 
 @law("sums", "Flows make up their group, groups and queues under test the run, and kinds of drops all drops.")
@@ -572,26 +575,13 @@ def a_silent_flow_changes_nothing(case: Case) -> Iterator[str]:
     yield from differences(case.report, case.run(other), flows=[flow["name"] for flow in case.document["flows"]])
 
 
-ONLY_A_BOUND: Final = frozenset(
-    [
-        "pfifo",
-        "bfifo",
-        "threshold",
-        "codel",
-        "cobalt",
-        "pie",
-        "daqm",
-        "fq_codel",
-        "drr",
-        "fq_pfifo",
-        "fq_pie",
-        "fq_cobalt",
-        "fq_daqm",
-        "fq_red",
-        "fq_rem",
-    ]
-)
-"""Schemes whose `limit` does nothing but to drop: in the others it is also a parameter of the control law."""
+LIMIT_IN_LAW: Final = {
+    "avq": "Its virtual buffer is as large as the real one.",
+    "fq_avq": "Its virtual buffer is as large as the real one.",
+    "sred": "Its probability changes at a third and a sixth of the buffer.",
+    "cake": "It has no limit in packets.",
+}
+"""Schemes in which a limit does more than to drop, and what."""
 
 
 @law("limit", "A limit that is never reached changes nothing.")
@@ -603,7 +593,7 @@ def a_limit_that_is_never_reached_changes_nothing(case: Case) -> Iterator[str]:
         text = link["queue"]
         ends = {name for name in queues if name in case.tested and not queues[name].get("switched")}
         counts = [queues[name]["counts"] for name in ends if name == f"{link['from']}->{link['to']}"]
-        if not link["under_test"] or text.split()[0] not in ONLY_A_BOUND or not counts:
+        if not link["under_test"] or text.split()[0] in LIMIT_IN_LAW or not counts:
             continue
         if counts[0]["dropped_overflow"]["packets"] == 0:
             link["queue"] = _with_limit(text)
@@ -619,8 +609,7 @@ def a_limit_that_is_never_reached_changes_nothing(case: Case) -> Iterator[str]:
 
 
 def _with_limit(text: str) -> str:
-    unit = "B" if text.startswith("bfifo") else "p"
-    return core.parse_aqm(f"{text} limit 90000000{unit}")
+    return core.parse_aqm(f"{text} limit {'1GB' if text.startswith('bfifo') else '1000000p'}")
 
 
 @law(
@@ -655,8 +644,27 @@ _QUEUE_OF: Final = {
 # Twice as slow.
 
 
-SCALING: Final = frozenset(["pfifo", "bfifo", "drr", "fq_pfifo", "codel", "fq_codel", "threshold", "care"])
-"""Schemes that, with times doubled and rates halved, decide the same in whole numbers."""
+NOT_SCALING: Final = {
+    "ared": "Its weight is 1 - exp(-1/C), with C in packets a second: a second is in the law.",
+}
+"""Schemes that time of another unit changes, and why."""
+
+_PER_TIME: Final[dict[str, dict[str, int]]] = {
+    "pie": {"alpha": 1, "beta": 1},
+    "fq_pie": {"alpha": 1, "beta": 1},
+    "dualpi2": {"alpha": 1, "beta": 1},
+    "avq": {"alpha": 1},
+    "fq_avq": {"alpha": 1},
+    "daqm": {"s2": 1, "s3": 2},
+    "fq_daqm": {"s2": 1, "s3": 2},
+    "sfb": {"penalty_rate": 1},
+}
+"""Parameters that are bare numbers and mean something for each second or millisecond, and the power of that."""
+
+_NOT_SCALING_METRICS: Final = ("_p50", "_p99", "_mode", "cwnd_growth_segments")
+"""Quantiles are of bins, modes of whole milliseconds, and the window's growth of a second."""
+
+_TIME: Final = re.compile(r"[\d.]+(ns|us|ms|s)")
 
 
 @law("twice as slow", "With all rates halved and all times doubled the same packets come, wait and go.")
@@ -671,10 +679,9 @@ def units_of_time_do_not_matter(case: Case) -> Iterator[str]:
                 factor = {"ms": 2.0, "s": 2.0, "bit/s": 0.5}.get(unit, 1.0)
                 expected = None if value is None else value * factor
                 found = other["metrics"][name]
-                # Quantiles are of bins, modes of whole milliseconds.
-                if name.endswith(("_p50", "_p99", "_mode")) and unit != "packets":
+                if name.endswith(_NOT_SCALING_METRICS) and unit != "packets":
                     continue
-                if not _is_near(expected, found):
+                if not _is_near(expected, found, NANOSECONDS):
                     yield f"{table} {one['name']}: {name}: {value}, twice as slow {found}"
 
 
@@ -684,7 +691,7 @@ def _units() -> dict[str, str]:
 
 
 def _exact(case: Case) -> Document:
-    """The scenario with deterministic traffic, in which every time is a whole number of nanoseconds."""
+    """The scenario with deterministic traffic, in which a byte takes a whole number of nanoseconds."""
     written = _copy(case.made.written)
     require("buses" not in written and "cells" not in written and written.get("links"))
     require("changes" not in written and "nodes" not in written)
@@ -697,7 +704,9 @@ def _exact(case: Case) -> Document:
             link[key] = draw.choice(_WHOLE)
         for key in ("queue", "reverse_queue"):
             text = link.pop(key, "pfifo")
-            link[key] = text if isinstance(text, str) and text.split()[0] in SCALING else "pfifo limit 30p"
+            # A formula may have times in it.
+            scales = isinstance(text, str) and text.split()[0] not in NOT_SCALING and " formula " not in text
+            link[key] = text if scales else "pfifo limit 30p"
     written["flows"] = [
         {
             "name": f"exact{number}",
@@ -712,6 +721,14 @@ def _exact(case: Case) -> Document:
         }
         for number, flow in enumerate(written["flows"])
     ]
+    for flow in written["flows"]:
+        if draw.once_in(2):
+            flow["transport"] = {
+                "kind": "tcp",
+                "congestion_control": draw.choice(BY_ROUND_TRIPS),
+                "ecn": draw.once_in(2),
+            }
+            flow["traffic"] = draw.choice(({"kind": "bulk"}, {"kind": "transfer", "size": draw.data(1, 200_000)}))
     for key in ("windows", "series"):
         written.pop(key, None)
     try:
@@ -719,6 +736,9 @@ def _exact(case: Case) -> Document:
     except SojournError:
         raise Unmet from None
 
+
+BY_ROUND_TRIPS: Final = ("newreno", "reno", "ns2_reno", "ns3_reno", "bic", "westwood", "veno", "compound", "ledbat")
+"""Congestion controls that know round trips and the transport's times only; the others have constants in seconds."""
 
 _WHOLE: Final = ("500 kbit/s", "1 Mbit/s", "2 Mbit/s", "4 Mbit/s", "8 Mbit/s", "10 Mbit/s", "20 Mbit/s", "40 Mbit/s")
 """Rates at which a byte takes a whole number of nanoseconds, also when halved."""
@@ -746,19 +766,28 @@ def _slower_text(text: str, key: str) -> str:
 
 
 def _slower_scheme(text: str) -> str:
-    known = {one["name"]: one for one in core.aqms()}[text.split(maxsplit=1)[0]]
+    name = text.split(maxsplit=1)[0]
+    known = {one["name"]: one for one in core.aqms()}[name]
     words = text
     for one in known["parameters"]:
-        if one["kind"] != "time":
-            continue
-        given = _parameter_of(text, one["name"]) or one["default"]
-        if given != "none":
+        given = _parameter_of(text, one["name"]) or str(one["default"])
+        if "time" in one["kind"] and _TIME.fullmatch(given):
             words += f" {one['name']} {2 * round(_time_ns(given))}ns"
+        elif one["name"] in _PER_TIME.get(name, {}) and given != "none":
+            words += f" {one['name']} {float(given) / 2 ** _PER_TIME[name][one['name']]!r}"
+        elif one["kind"] == "rate" and given != "none":
+            words += f" {one['name']} {_slower_text(_spaced(given), '').replace(' ', '')}"
     return core.parse_aqm(words)
 
 
+def _spaced(text: str) -> str:
+    digits = text.rstrip("kMGmgbit/s")
+    return f"{digits} {text[len(digits) :]}"
+
+
 def _parameter_of(text: str, name: str) -> str | None:
-    words = text.split()
+    # The last word may be a flag.
+    words = [*text.split(), ""]
     return words[words.index(name) + 1] if name in words else None
 
 
