@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,17 +49,39 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def metrics() -> str:
     """The page of metrics."""
+
+    def bounds(metric: Mapping[str, Any]) -> str:
+        """The range of a metric."""
+        low, high = metric["least"], metric["most"]
+        if low is None:
+            return "any" if high is None else f"at most {high:g}"
+        return f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
+
+    found = json.loads(_native.metrics())
     rows = [
-        (f"`{m['name']}`", m["unit"], ", ".join(m["scopes"]), m["estimator"], m["definition"])
-        for m in json.loads(_native.metrics())
+        (f"`{m['name']}`", m["unit"], ", ".join(m["scopes"]), m["cohort"], bounds(m), m["estimator"], m["definition"])
+        for m in found
     ]
+    cohorts = {m["cohort"]: m["cohort_definition"] for m in found}
     return (
         NOTE
         + "# Metrics\n\n"
         + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the "
         + "definition says otherwise. The scope tells whether a metric has a value for the run, for each queue under "
         + "test, or for each flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
-        + table(("metric", "unit", "scope", "estimator", "definition"), rows)
+        + "The cohort says what a metric is of. The start and the end of the measured time cut through the life "
+        + "of packets. Ratios of queues and flows therefore divide by the packets that leave in the measured time, "
+        + "whenever they arrived. The drops and marks of a queue are among these packets, so a share lies between 0 "
+        + "and 1. Packets in the queue at the start of the measured time are counted when they leave. Packets that "
+        + "still wait at its end are not counted. Phases and windows have the same rule.\n\n"
+        + table(("cohort", "what belongs to it"), ((f"`{name}`", text) for name, text in cohorts.items()))
+        + "\n"
+        + "Each value lies in the range that the table gives. The values of flows add up to those of their group, "
+        + "and the values of groups to those of the run. This holds for goodput, throughput, and the numbers of "
+        + "packets, segments, timeouts and flows. The three reasons for drops add up to `drops_packets`. The "
+        + "simulator checks every report against these rules at the end of the run, and ends with an error where "
+        + "one does not hold.\n\n"
+        + table(("metric", "unit", "scope", "cohort", "range", "estimator", "definition"), rows)
     )
 
 
@@ -189,6 +211,7 @@ def algorithm(entry: dict[str, Any]) -> str:
         ("drops packets", DROPS[entry["drops_at"]]),
         ("ECN marking", "yes" if entry["ecn"] else "no"),
         ("state per flow", "yes" if entry["per_flow_state"] else "no"),
+        ("after a change to a lower limit", entry["lower_limit"]),
         ("source", entry["source"]),
     ]
     parts.append(table(("property", "value"), facts))

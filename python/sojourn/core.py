@@ -90,7 +90,11 @@ def _keys(table: Document) -> list[Document]:
 
 @cache
 def metrics() -> tuple[Document, ...]:
-    """Return every metric: name, unit, scopes, title, which direction is better, estimator, definition."""
+    """Return every metric.
+
+    A metric has name, unit, scopes, cohort, range (``least`` and ``most``, None where there is no bound), title,
+    which direction is better, estimator and definition.
+    """
     rows = json.loads(_native.metrics())
     return tuple({**row, "scopes": row.get("scopes") or [row["scope"]]} for row in rows)
 

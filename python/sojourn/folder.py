@@ -170,10 +170,12 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
 
 def _plugins(results: Results) -> dict[str, bytes]:
     """Return the algorithms of users by their places in the folder."""
-    from sojourn.plugins.loading import shipped_in
+    from sojourn.plugins.loading import repeat, shipped_in
 
     texts = [scheme.canonical for scheme in results.schemes]
-    return {f"{PLUGINS}/{one.file_name}": one.data for one in shipped_in([*texts, json.dumps(results.scenario)])}
+    shipped = shipped_in([*texts, json.dumps(results.scenario)])
+    repeat(shipped)
+    return {f"{PLUGINS}/{one.file_name}": one.data for one in shipped}
 
 
 def describe(results: Results, command: str | None = None) -> dict[str, Any]:

@@ -98,6 +98,10 @@ class Metric:
         Shown value = value times `scale`, in `shown_unit`.
     better
         ``lower``, ``higher`` or ``""`` where neither is.
+    cohort
+        Of what it is: ``left``, for packets that leave in the measured time. The page on metrics lists all.
+    least, most
+        The range of its values; None where there is no bound.
     """
 
     name: str
@@ -109,6 +113,16 @@ class Metric:
     scale: float
     shown_unit: str
     better: str
+    cohort: str = ""
+    least: float | None = None
+    most: float | None = None
+
+    def allows(self, value: float | None) -> bool:
+        """Return whether a run can have this value; None is that of a metric that is not defined in the run."""
+        if value is None:
+            return True
+        low, high = -math.inf if self.least is None else self.least, math.inf if self.most is None else self.most
+        return math.isfinite(value) and low <= value <= high
 
     @property
     def resolution(self) -> float:
@@ -159,7 +173,9 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     for row in core.metrics():
         # A ratio has no unit in data, and none in tables unless it is shown in percent.
         fields: core.Document = {
-            key: "" if value == "ratio" else value for key, value in row.items() if key != "scopes"
+            key: "" if value == "ratio" else value
+            for key, value in row.items()
+            if key not in ("scopes", "cohort_definition")
         }
         for scope in row["scopes"]:
             found[scope, row["name"]] = Metric(scope=scope, **fields)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
@@ -340,6 +341,9 @@ class Plots:
                 for of, part in parts:
                     one = several.get(_of(str(of)), look)
                     axes.plot(part["t_s"], part["value"], color=one.color, linewidth=1.0, label=one.short)
+                    dots = part[_alone(part["value"].to_numpy(dtype=np.float64))]
+                    if not dots.empty:
+                        axes.plot(dots["t_s"], dots["value"], ".", color=one.color, markersize=2.0)
                 if 1 < len(parts) <= _MOST_CURVES:
                     axes.legend(fontsize=points(7), loc="upper right", ncols=2, handlelength=1.0)
                 axes.set_title(look.short, color=INK, fontsize=points(9.5), pad=3)
@@ -498,6 +502,12 @@ def _bar(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float
         end = found.high * scale
         axes.plot([found.low * scale, end], [row, row], color=INK, linewidth=1.4)
     axes.annotate(f"{mean:.3g}", (end, row), (5, 0), textcoords="offset points", va="center", fontsize=points(9))
+
+
+def _alone(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return which values have none before and behind them, so that a line does not show them."""
+    known = np.isfinite(np.concatenate(([np.nan], values, [np.nan])))
+    return known[1:-1] & ~known[:-2] & ~known[2:]
 
 
 def _of(name: str) -> str:

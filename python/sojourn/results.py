@@ -142,6 +142,8 @@ class Results:
     def time_series(self, name: str, scheme: str | None = None, replication: int | None = None) -> pd.DataFrame:
         """Return a time series of one run, a column for each flow or queue that has it.
 
+        A flow that has not begun or has ended has no values: NaN.
+
         Parameters
         ----------
         name
@@ -485,7 +487,7 @@ class Results:
         """Return measures of fairness in windows of time, with 95 % intervals over replications.
 
         Needs each flow's goodput as a time series in every replication: ``series.interval`` and ``series.flows=true``
-        of the scenario. A flow counts in the windows after its start.
+        of the scenario. A flow counts in the windows after its start and before its end.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeAlias
 from sojourn import core, suggest
 from sojourn.core import SojournError
 from sojourn.units import Quantity, as_text
+from sojourn.wording import one_line
 
 DEFAULT_SCHEMES: Final = (
     "pfifo",
@@ -63,6 +64,8 @@ class Scheme:
         text = " ".join(self.text.split())
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "label", self.label or unversioned(text) or "as written")
+        if why := one_line(self.label):
+            raise SojournError(f"the label {self.label!r} {why}")
         object.__setattr__(self, "canonical", _canonical(text))
 
     @property

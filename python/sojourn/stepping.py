@@ -35,7 +35,7 @@ class Window:
     from_s, to_s
         Begin and end, since the start of the run.
     arrivals_packets, departures_packets, drops_packets, marks_packets
-        Offered to the queue, sent on, dropped for any reason, marked CE here.
+        Offered to the queue, sent on, dropped for any reason, sent on with a CE mark that the queue set.
     queue_packets_mean
         Waiting packets, mean over time.
     backlog_packets, backlog_bytes
@@ -85,8 +85,9 @@ class Window:
 
     @property
     def loss_ratio(self) -> float:
-        """Dropped packets divided by offered packets; NaN if none arrived."""
-        return self.drops_packets / self.arrivals_packets if self.arrivals_packets else math.nan
+        """Dropped packets divided by packets that left, sent or dropped; NaN if none left."""
+        left = self.departures_packets + self.drops_packets
+        return self.drops_packets / left if left else math.nan
 
     @classmethod
     def _of(cls, document: Mapping[str, Any]) -> Window:

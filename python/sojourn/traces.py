@@ -30,6 +30,7 @@ _RECORD: Final = np.dtype(
     [
         *(("time_ns", "<u8"), ("packet", "<u8")),
         *((name, "<u4") for name in ("flow_hash", "source_hash", "destination_hash", "bytes", "flow", "ack")),
+        ("window", "<u2"),
         *((name, "u1") for name in ("event", "ecn", "dscp", "detail")),
     ]
 )
@@ -60,6 +61,7 @@ COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "source_hash": ("", "hash of the source host"),
     "destination_hash": ("", "hash of the destination host"),
     "ack": ("", "number of a pure acknowledgement; empty for other packets"),
+    "window": ("packets", "congestion window of a TCP sender when it sent the packet; empty for other packets"),
 }
 """The columns of a decision log: unit and meaning, which its fields' metadata have, too."""
 
@@ -247,6 +249,7 @@ def _schema(about: Document) -> pa.Schema:
 
     text = pa.dictionary(pa.int32(), pa.string())
     types = {"time_ns": pa.int64(), "packet": pa.int64(), "ce": pa.bool_(), "bytes": pa.int64(), "dscp": pa.uint8()}
+    types |= {"window": pa.uint16()}
     types |= dict.fromkeys(("flow_hash", "source_hash", "destination_hash", "ack"), pa.uint32())
     fields = [
         pa.field(name, types.get(name, text), metadata={"unit": unit, "meaning": meaning})
@@ -282,6 +285,7 @@ def _table(records: np.ndarray[Any, Any], flows: Sequence[str], schema: pa.Schem
         "flow": words("flow", flows, arrived),
         "ecn": words("ecn", ECN, arrived),
         "ack": numbers("ack", arrived & (records["detail"] > 0)),
+        "window": numbers("window", arrived & (records["window"] > 0)),
         **described,
     }
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)

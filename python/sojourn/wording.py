@@ -1,10 +1,38 @@
-"""How sentences list names."""
+"""How sentences list names, and which names a line can hold."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
-__all__ = ["listed"]
+__all__ = ["listed", "one_line", "visible"]
+
+_ACTS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, ends of lines, and what turns the direction of a text, as in scenarios."""
+
+
+def one_line(text: str) -> str:
+    r"""Return why a name cannot be shown in a line of a table, a report or a picture; nothing if it can.
+
+    Examples
+    --------
+    >>> one_line("slow"), one_line("slow\n")
+    ('', 'has the control character U+000A; allowed: one line of text')
+    """
+    found = _ACTS.search(text)
+    return f"has the control character U+{ord(found[0]):04X}; allowed: one line of text" if found else ""
+
+
+def visible(text: object) -> str:
+    r"""Return a message that moves no terminal's cursor, whatever it quotes.
+
+    Examples
+    --------
+    >>> visible("no plan \x1b[2J")
+    'no plan \\x1b[2J'
+    """
+    return _ACTS.sub(lambda found: found[0] if found[0] in "\n\t" else ascii(found[0])[1:-1], str(text))
 
 
 def listed(names: Sequence[str], nothing: str = "") -> str:

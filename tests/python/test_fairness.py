@@ -96,7 +96,10 @@ def test_windows_count_a_flow_from_its_start_on() -> None:
     last = series[(series["name"] == "goodput_bit_s:fast[0]") & (series["t_s"] == 10.0)]
     assert last["value"].tolist() == pytest.approx([2e6] * 2, rel=1e-2)
     # The interval that ends with the warm-up, at 2 s, is as full as the others: 1 Mbit/s, the slow one's alone.
-    assert series.loc[series["name"].str.startswith("goodput"), "value"].notna().all()
+    assert series.loc[series["name"].isin(("goodput_bit_s", "goodput_bit_s:slow[0]")), "value"].notna().all()
+    # The fast one begins in the interval that ends at 4 s.
+    fast = series[series["name"] == "goodput_bit_s:fast[0]"]
+    assert fast["value"].notna().tolist() == (fast["t_s"] >= 4.0).tolist()
     ends = series[(series["name"] == "goodput_bit_s") & (series["t_s"] == 2.0)]
     assert ends["value"].tolist() == pytest.approx([1e6] * 2, rel=2e-2)
 

@@ -151,7 +151,7 @@ def test_who_never_changes_plays_an_ordinary_run() -> None:
     ).runs.iloc[0]
     assert played.switches == 0
     assert len(played.arm) == 12
-    assert sum(played.arrivals) == whole["arrivals_packets"]
+    assert sum(played.departures) + sum(played.drops) == whole["arrivals_packets"] <= sum(played.arrivals)
     assert sum(played.drops) == whole["drops_packets"]
     rate = SMALL.adaptive.rate_mbit_s * 1e6
     assert np.mean(played.goodput) == pytest.approx(whole["goodput_bit_s"] / rate, rel=1e-9)

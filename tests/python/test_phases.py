@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sojourn as sj
@@ -148,3 +149,52 @@ def test_rfc_7928s_varying_capacity_is_ready_made() -> None:
     # Payload is 1448 of 1500 bytes, and 25 of 45 s are fast, 1 s of them with flows that start.
     assert 0.85 * 96.5e6 < fast < 96.6e6
     assert 0.95 * 9.65e6 < slow < 1.01 * 9.66e6
+
+
+LIMITS = {
+    # What waits at most after the change to `limit 10p`, and which packets are dropped at that instant.
+    "codel limit 1000p": (10, "oldest"),
+    "pie limit 1000p target 1s": (10, "oldest"),
+    "fq_codel limit 1000p": (10, ""),
+    "fq_pie limit 1000p target 1s": (10, ""),
+    "sfq limit 1000p depth 1000p": (10, ""),
+    "dualpi2 limit 1000p target 1s": (10, "oldest"),
+    # `choke_change` has a table of 16 places, one of them free.
+    "choke limit 1000p min 500p max 900p": (15, "latest"),
+    # `fifo_init` keeps all.
+    "pfifo limit 1000p": (1000, ""),
+}
+
+
+@pytest.mark.parametrize("scheme", LIMITS)
+def test_a_lower_limit_acts_as_in_linux(scheme: str, tmp_path: Path) -> None:
+    # 20 Mbit/s into 10 Mbit/s for 0.6 s leave 500 packets of 1500 B.
+    link = {"rate": sj.mbit_s(10), "delay": sj.ms(10), "under_test": True, "queue": scheme}
+    net = sj.Network(name="limit", duration=sj.s(1), warm_up=sj.s(0)).link(name="l", from_="a", to="b", **link)
+    for name in ("one", "two"):
+        traffic = sj.poisson(rate=sj.mbit_s(10), packet_size=sj.bytes_(1472))
+        net = net.flow(name=name, from_="a", to="b", transport=sj.udp(), traffic=traffic)
+    low = "limit 10p min 3p max 9p" if scheme.startswith("choke") else "limit 10p"
+    net = net.change(at=sj.ms(600), parameters=low)
+    results = sj.run(net, seed=1, sets=["series.interval=1 ms"], decisions=str(tmp_path))
+    most, which = LIMITS[scheme]
+    queue = results.time_series("queue_packets")["queue_packets"]
+    before, after = queue[queue.index < 0.6005].iloc[-1], queue[queue.index > 0.6005].iloc[0]
+    assert before > 300
+    assert after <= most + 1
+    (file,) = tmp_path.glob("*.parquet")
+    log = pd.read_parquet(file)
+    now = log[(log["time_ns"] == 600_000_000) & (log["event"] == "dropped")]
+    assert now["reason"].eq("overflow").all()
+    if most == 1000:
+        assert now.empty
+        assert after > before - 3
+        return
+    # Before and after are means over a millisecond, in which at most some packets come and go.
+    assert len(now) == pytest.approx(before - most, abs=5)
+    assert results.queues["drops_overflow_packets"].iloc[0] >= len(now)
+    left = log.loc[(log["time_ns"] > 600_000_000) & (log["event"] == "left"), "packet"]
+    if which == "oldest":
+        assert left.iloc[0] > now["packet"].max()
+    if which == "latest":
+        assert left.iloc[0] < now["packet"].min()

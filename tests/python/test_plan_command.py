@@ -164,8 +164,10 @@ def test_flent_files(command: Command, sweep: Path, tmp_path: Path) -> None:
     assert document["version"] == 4
     assert document["metadata"]["NAME"] == "tcp_nup"
     upload, ping = document["results"]["TCP upload sum"], document["results"]["Ping (ms) ICMP"]
-    # 4 s in steps of 0.5 s.
-    assert len(document["x_values"]) == len(upload) == len(ping) == 8
+    # 4 s in steps of 0.5 s, without a warm-up of 1 s; the file's time begins after it.
+    assert document["x_values"] == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.5, 3.0])
+    assert len(upload) == len(ping) == 6
+    assert document["metadata"]["LENGTH"] == 3.0
     assert document["x_values"][1] - document["x_values"][0] == document["metadata"]["STEP_SIZE"] == 0.5
     # Mbit/s through a link of 5 Mbit/s: all 4 flows together; what waited for a lost segment counts later.
     known = [value for value in upload if value is not None]
@@ -178,6 +180,36 @@ def test_flent_files(command: Command, sweep: Path, tmp_path: Path) -> None:
     refused = command("results", "export", tmp_path / "none", "--format", "flent", "--out", tmp_path / "no")
     assert refused.returncode == 2
     assert "has no time series" in refused.stderr
+
+
+@pytest.mark.parametrize("flows", [False, True])
+def test_flent_prints_the_means_that_we_print(command: Command, sweep: Path, tmp_path: Path, flows: bool) -> None:
+    pytest.importorskip("flent")
+    wish = 'set = { "series.interval" = "500 ms", "series.flows" = true }\n\n[[vary]]'
+    sweep.write_text(PLAN.replace("[[vary]]", wish) if flows else PLAN)
+    command("plan", "run", sweep, "--store", tmp_path / "store")
+    command("results", "export", tmp_path / "store", "--format", "flent", "--out", tmp_path / "flent")
+    command("results", "export", tmp_path / "store", "--out", tmp_path / "runs.csv")
+    runs = pd.read_csv(tmp_path / "runs.csv").set_index(["cell", "replication"])
+    command("results", "export", tmp_path / "store", "--table", "flows", "--out", tmp_path / "flows.csv")
+    of_flows = pd.read_csv(tmp_path / "flows.csv").set_index(["cell", "replication", "flow"])
+    files = sorted((tmp_path / "flent").glob("*.flent.gz"))
+    assert len(files) == 4
+    for cell, file in enumerate(files):
+        summary = [sys.executable, "-m", "flent", "-f", "summary", str(file)]
+        done = subprocess.run(summary, cwd=tmp_path, capture_output=True, text=True, check=True)
+        rows = dict(re.findall(r"^ (\S.*?) +: +([-0-9.]+) ", done.stdout, re.MULTILINE))
+        run = runs.loc[(cell, 0)]
+        # Flent prints two digits after the point.
+        assert float(rows["Ping (ms) ICMP"]) == pytest.approx(run["sojourn_ms_mean"], abs=0.005001)
+        assert float(rows["TCP upload sum"]) == pytest.approx(run["goodput_bit_s"] / 1e6, abs=0.005001)
+        assert float(rows["TCP upload avg"]) == pytest.approx(run["goodput_bit_s"] / 4e6, abs=0.005001)
+        assert float(rows["TCP upload fairness"]) == pytest.approx(run["jain_index"], abs=0.005001)
+        names = [f"bulk[{k}]" for k in range(4)] if flows else []
+        assert [name for name in rows if name.startswith("TCP upload::")] == [f"TCP upload::{name}" for name in names]
+        for name in names:
+            goodput = of_flows.loc[(cell, 0, name), "goodput_bit_s"]
+            assert float(rows[f"TCP upload::{name}"]) == pytest.approx(goodput / 1e6, abs=0.005001)
 
 
 def test_a_store_of_several_plans_asks_for_one(command: Command, sweep: Path, tmp_path: Path) -> None:

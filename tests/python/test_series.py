@@ -55,6 +55,31 @@ def test_every_flow_has_its_series(sampled: sj.Results) -> None:
     assert (np.diff(known.astype(int)) >= 0).all()
 
 
+def test_a_flow_that_has_not_begun_or_has_ended_has_no_values() -> None:
+    link = {"rate": sj.mbit_s(10), "delay": sj.ms(5), "under_test": True, "queue": "pfifo limit 100p"}
+    net = sj.Network(name="late", duration=sj.s(8), warm_up=sj.s(0)).link(name="bn", from_="a", to="b", **link)
+    net = net.flow(name="always", from_="a", to="b")
+    late = {"start": sj.s(2), "stop": sj.s(4), "transport": sj.tcp(congestion_control="bbr3")}
+    results = sj.run(
+        net.flow(name="late", from_="a", to="b", **late), sets=["series.interval=100 ms", "series.flows=true"]
+    )
+    for name in ("cwnd_packets", "srtt_ms", "pacing_rate_bit_s", "delivery_rate_bit_s", "goodput_bit_s"):
+        values = results.time_series(name)["late[0]"]
+        assert values[values.index < 1.95].isna().all(), name
+        assert values[(values.index > 2.15) & (values.index < 3.95)].notna().all(), name
+        # 100 packets and a round trip of 10 ms are 0.13 s: by then all is acknowledged that was sent before the stop.
+        assert values[values.index > 4.35].isna().all(), name
+    goodput = results.time_series("goodput_bit_s")
+    assert goodput["always[0]"].notna().all()
+    assert goodput[["always[0]", "late[0]"]].sum(axis=1).to_numpy() == pytest.approx(
+        results.series.loc[results.series["name"] == "goodput_bit_s", "value"].to_numpy(), abs=1.0
+    )
+    # While it is alone a flow has everything; a flow counts in windows that it lasts throughout.
+    fairness = results.fairness_over_time(sj.s(1)).set_index(["measure", "from_s"])["mean"]["jain_index"]
+    assert fairness[[0.0, 1.0, 5.0, 6.0, 7.0]].tolist() == [1.0] * 5
+    assert fairness[3.0] < 1.0
+
+
 def test_the_delivery_rate_adds_up_to_what_was_delivered(sampled: sj.Results) -> None:
     rate = sampled.time_series("delivery_rate_bit_s")
     goodput = sampled.time_series("goodput_bit_s")

@@ -179,10 +179,12 @@ def test_a_trace_has_what_the_report_counts(traced: tuple[sj.Results, Path]) -> 
     left = read(place / "p" / "left_to_right.departures.pcapng")
     own = queue(results)
     assert {frame.interface for frame in arrived} == {QUEUE}
-    # Measured from the start, so the report counts every packet of the file.
-    assert len(arrived) == own["arrivals_packets"] > 1000
+    # Measured from the start, so the report counts every packet of the file that does not wait at the end.
+    gone = [frame for frame in arrived if "waiting" not in frame.words]
+    assert len(gone) == own["arrivals_packets"] > 1000
     assert sum("drop" in frame.words for frame in arrived) == own["drops_packets"] > 0
-    assert sum(frame.words.get("mark") == "ce" for frame in arrived) == own["marks_packets"] > 0
+    marked = [frame for frame in gone if frame.words.get("mark") == "ce" and "drop" not in frame.words]
+    assert len(marked) == own["marks_packets"] > 0
     # On arrival none has CE; what has it on departure was marked here.
     assert {frame.ecn for frame in arrived} == {0, 2}
     assert sum(frame.ecn == 3 for frame in left) == own["marks_packets"]
@@ -259,7 +261,7 @@ def test_tshark_finds_what_the_report_says(traced: tuple[sj.Results, Path]) -> N
         return len(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
 
     arrived, left = "left_to_right.pcapng", "left_to_right.departures.pcapng"
-    assert count(arrived, "frame") == own["arrivals_packets"]
+    assert count(arrived, 'frame and not frame.comment contains "waiting"') == own["arrivals_packets"]
     assert count(arrived, 'frame.comment contains "drop="') == own["drops_packets"]
     assert count(left, "ip.dsfield.ecn == 3") == own["marks_packets"]
     # Data comes in the order of sending, so tshark finds a sequence number that goes back where a segment was sent
@@ -304,9 +306,10 @@ def test_decisions_are_rows_with_meanings(traced: tuple[sj.Results, Path]) -> No
         assert one.metadata[b"meaning"].decode() == traces.COLUMNS[one.name][1]
     own, frame = queue(results), table.to_pandas()
     counts = frame["event"].value_counts()
-    assert counts["arrived"] == own["arrivals_packets"]
+    assert counts["left"] + counts["dropped"] == own["arrivals_packets"] <= counts["arrived"]
     assert counts["dropped"] == own["drops_packets"]
-    assert counts["marked"] == own["marks_packets"]
+    # None arrives with CE: what has it on departure was marked here.
+    assert frame.loc[frame["event"] == "left", "ce"].sum() == own["marks_packets"] <= counts["marked"]
     assert (frame["reason"] == "early").sum() == own["drops_early_packets"]
     assert frame["time_ns"].is_monotonic_increasing
     at = {event: part.set_index("packet")["time_ns"] for event, part in frame.groupby("event", observed=True)}

@@ -88,7 +88,7 @@ impl Host {
                 destination: flow.rotate_left(16),
                 window: 1 + u16::from(arrival.flow & 31),
                 ecn: Ecn::from_bits(arrival.ecn),
-                ..Packet::default()
+                ..Packet::without_signals(0)
             };
             let mut cx = context(self.now_ns, &mut self.random, &mut self.observer, &mut self.counters);
             self.discipline.enqueue(&mut cx, packet);

@@ -3,7 +3,7 @@
 //! `crosscheck/ns2/dumbbell.tcl`: bulk TCP flows, base RTT 20 ms, started within the first second.
 //!
 //! `speed --flows 100 --rate-mbit-s 100 --seconds 300 [--access-mbit-s 1000] [--queue "pfifo limit 250p"]
-//! [--congestion-control newreno] [--report]`
+//! [--congestion-control newreno] [--transport "ecn = true"] [--report]`
 //! `speed --plugin libmy_pie.so --queue my_pie`: a queue under an algorithm in a shared library.
 //! `speed --scenario FILE --seconds 300`: another network than the dumbbell.
 
@@ -18,6 +18,7 @@ struct Arguments {
     seconds: u64,
     queue: String,
     congestion_control: String,
+    transport: String,
     scenario: Option<String>,
     report: bool,
 }
@@ -30,6 +31,7 @@ fn arguments() -> Result<Arguments, String> {
         seconds: 60,
         queue: "pfifo limit 250p".into(),
         congestion_control: "newreno".into(),
+        transport: String::new(),
         scenario: None,
         report: false,
     };
@@ -48,6 +50,7 @@ fn arguments() -> Result<Arguments, String> {
             "--seconds" => read.seconds = number()?,
             "--queue" => read.queue = value,
             "--congestion-control" => read.congestion_control = value,
+            "--transport" => read.transport = value,
             "--scenario" => read.scenario = Some(value),
             "--plugin" => {
                 sojourn_plugin::add_library(std::path::Path::new(&value), "bench")?;
@@ -59,7 +62,7 @@ fn arguments() -> Result<Arguments, String> {
 }
 
 fn document(a: &Arguments) -> String {
-    let Arguments { flows, rate_mbit_s, access_mbit_s, seconds, queue, congestion_control, .. } = a;
+    let Arguments { flows, rate_mbit_s, access_mbit_s, seconds, queue, congestion_control, transport, .. } = a;
     format!(
         r#"
 name = "speed"
@@ -113,6 +116,7 @@ congestion_control = "{congestion_control}"
 mss = "1448 B"
 initial_window = "10 p"
 handshake = false
+{transport}
 
 [flows.traffic]
 kind = "bulk"
@@ -145,8 +149,7 @@ fn run() -> Result<(), String> {
         return Ok(());
     }
     let metric = |name: &str| report.metrics.get(name).flatten();
-    // What still waits at the end counts as forwarded: at most the limit, in millions.
-    let forwarded = metric("arrivals_packets").zip(metric("drops_packets")).map(|(arrived, dropped)| arrived - dropped);
+    let forwarded = metric("arrivals_packets").zip(metric("drops_packets")).map(|(left, dropped)| left - dropped);
     println!(
         "{}",
         serde_json::json!({

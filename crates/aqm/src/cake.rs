@@ -68,7 +68,9 @@ use crate::codel::ControlLaw;
 use crate::discipline::standalone;
 use crate::fattest::Fattest;
 use crate::pool::Pool;
-use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
+use crate::{
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reads, Reason, Standalone,
+};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -358,6 +360,10 @@ impl Cake {
 }
 
 impl Discipline for Cake {
+    fn reads(&self) -> Reads {
+        Reads { ack: self.params.ack_filter != AckFilter::Off, ..Reads::NONE }
+    }
+
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         packet.enqueued = cx.now;
         cx.arrived(&packet);
@@ -426,8 +432,8 @@ impl Discipline for Cake {
         true
     }
 
-    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
-        standalone(self, params)
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, cx, params)
     }
 
     fn drain(&mut self) -> Option<Packet> {
@@ -564,6 +570,12 @@ impl Standalone for Cake {
                 flow.control.follow(&tin.control);
             }
         }
+    }
+
+    const EXCESS: Excess = Excess::Arrival;
+
+    fn shed(&mut self, _cx: &mut Cx<'_>) -> bool {
+        false
     }
 
     fn new(params: &Params) -> Self {

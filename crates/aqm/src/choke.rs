@@ -21,6 +21,8 @@
 //!   packets. Linux checks it after RED decides.
 //! * Linux's queue contains gaps, so it draws up to three times and then takes the head. Here every waiting packet has the
 //!   same probability at the first draw. Linux draws one random number per RED signal, see [`red`].
+//! * After a lower `limit`, as many packets stay as Linux's `choke_change` has places for: the oldest, up to one less than the
+//!   next power of two above the limit. Linux also begins the average anew at each change; here it is kept.
 //! * One packet is drawn. The paper's variants with several candidates are not included.
 //!
 //! # Work per packet
@@ -33,7 +35,7 @@
 //! * tc-choke(8).
 
 use crate::red::{self, Length, Red};
-use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
+use crate::{About, Algorithm, Aqm, Cx, Excess, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
 
@@ -150,6 +152,14 @@ impl Algorithm for Choke {
 
     fn set_params(&mut self, params: &Params) {
         self.red.set_params(&params.into());
+    }
+
+    const EXCESS: Excess = Excess::Newest;
+
+    /// `choke_change` moves the oldest packets into a table of a power of two, of which one place stays free.
+    fn room(params: &Params) -> Option<Limit> {
+        let table = params.limit.get().saturating_add(1).checked_next_power_of_two();
+        Some(Limit::packets(table.map_or(u64::MAX, |places| places - 1)))
     }
 
     fn new(params: &Params) -> Self {

@@ -1,7 +1,7 @@
 //! An algorithm with its parameters, from a text of tc's or from a table.
 
 use crate::registry::{find, unknown_algorithm, Entry, Scheme};
-use crate::{tc, Discipline, Param};
+use crate::{tc, Discipline, Param, Reads};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::format;
@@ -60,6 +60,12 @@ impl Config {
     #[must_use]
     pub fn text(&self) -> String {
         self.scheme.text()
+    }
+
+    /// What a new instance reads of a packet; see [`Discipline::reads`].
+    #[must_use]
+    pub fn reads(&self) -> Reads {
+        self.build().reads()
     }
 
     /// Every parameter with its value.

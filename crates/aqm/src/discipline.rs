@@ -1,4 +1,4 @@
-use crate::{Cx, Packet, Parameters, Queue};
+use crate::{Cx, Limit, Packet, Parameters, Queue, Reads, Reason};
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::any::Any;
@@ -45,12 +45,17 @@ pub trait Discipline: Any + Send {
         false
     }
 
+    /// What it reads of a packet with its present parameters, beyond what every host fills in.
+    fn reads(&self) -> Reads {
+        Reads::NONE
+    }
+
     /// The service rate changes from `cx.rate` to `rate` now.
     fn set_rate(&mut self, _cx: &mut Cx<'_>, _rate: BitRate) {}
 
-    /// Other parameters of the same algorithm from now on; what has been learnt is kept, and so is what waits. `params` is of
-    /// [`Config::typed`](crate::Config::typed), with [`Config::with`](crate::Config::with) of what it runs. False where it is of
-    /// another algorithm, and nothing has changed.
+    /// Other parameters of the same algorithm from now on; what has been learnt is kept. What waits is kept, too, but for what
+    /// exceeds a lower limit ([`Excess`]). `params` is of [`Config::typed`](crate::Config::typed), with
+    /// [`Config::with`](crate::Config::with) of what it runs. False where it is of another algorithm, and nothing has changed.
     ///
     /// Not for the packet path.
     fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool;
@@ -94,6 +99,9 @@ pub(crate) fn look<A: Aqm + Clone>(aqm: &A, now: Instant, rate: BitRate, queue: 
 pub trait Aqm {
     /// Whether [`passes`](Self::passes) is ever true.
     const PASSES: bool = true;
+
+    /// See [`Discipline::reads`].
+    const READS: Reads = Reads::NONE;
 
     /// Performs periodic updates that fall due up to and including `now`, at their nominal instants.
     /// Called before every other method, so a method never sees a stale state. Work is bounded.
@@ -149,6 +157,45 @@ impl DropsAt {
     }
 }
 
+/// What becomes of packets that wait beyond a limit that a change of parameters has lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// One queue loses its first packets.
+    Oldest,
+    /// One queue loses its last packets.
+    Newest,
+    /// A fair queue gives the packets that it would send next.
+    Turn,
+    /// The longest of several queues loses packets, as when the buffer is full.
+    Longest,
+    /// The classic queue loses its first packets, and then the L4S queue.
+    Classic,
+    /// They wait until the next packet arrives, which finds the buffer too full.
+    Arrival,
+    /// They are sent; only arrivals meet the new limit.
+    Sent,
+}
+
+impl Excess {
+    /// What the algorithm's page says of it.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Oldest => "the excess is dropped at once, the packets that have waited longest first",
+            Self::Newest => "the excess is dropped at once, the last arrivals first",
+            Self::Turn => {
+                "packets leave at once in the order in which they would be sent, and are dropped, until the limit holds"
+            }
+            Self::Longest => "the excess is dropped at once, from the longest queue, as when the buffer is full",
+            Self::Classic => {
+                "the excess is dropped at once, the oldest packets of the classic queue first, then those of the L4S queue"
+            }
+            Self::Arrival => "the excess is dropped when the next packet arrives",
+            Self::Sent => "packets that wait are sent; only arrivals meet the new limit",
+        }
+    }
+}
+
 /// What the tables of the documentation say of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
@@ -196,8 +243,18 @@ pub trait Algorithm: Aqm + Clone + Send + 'static {
     /// Parameters that [`Self::set_params`] cannot change: those that a table of state is laid out by.
     const FIXED: &'static [&'static str] = &[];
 
-    /// Other parameters from now on, which have passed [`Self::check`]; what has been learnt is kept.
+    /// Other parameters from now on, which have passed [`Self::check`]; what has been learnt is kept. The container drops what
+    /// waits beyond a lower limit, as [`Self::EXCESS`] says.
     fn set_params(&mut self, params: &Self::Params);
+
+    /// What the container does with packets beyond a lower limit: [`Excess::Oldest`], [`Excess::Newest`] or [`Excess::Sent`].
+    const EXCESS: Excess = Excess::Oldest;
+
+    /// What may wait after a change to `params`, where [`Self::EXCESS`] is dropped.
+    #[must_use]
+    fn room(params: &Self::Params) -> Option<Limit> {
+        params.limit()
+    }
 
     /// Defaults inside a fair queue, where they differ (fq_codel marks by default).
     #[must_use]
@@ -241,8 +298,14 @@ pub trait Standalone: Discipline + Clone + 'static {
     /// As [`Algorithm::FIXED`].
     const FIXED: &'static [&'static str] = &[];
 
-    /// As [`Algorithm::set_params`].
+    /// As [`Algorithm::set_params`]; then comes [`Self::shed`].
     fn set_params(&mut self, params: &Self::Params);
+
+    /// What becomes of packets beyond a lower limit.
+    const EXCESS: Excess;
+
+    /// Drops a packet that waits beyond a limit, where [`Self::EXCESS`] is dropped at once; false where none does.
+    fn shed(&mut self, cx: &mut Cx<'_>) -> bool;
 
     /// As [`Algorithm::preset`].
     #[must_use]
@@ -264,8 +327,12 @@ pub trait Standalone: Discipline + Clone + 'static {
 }
 
 /// [`Discipline::set_params`] of a discipline that stands alone.
-pub(crate) fn standalone<D: Standalone>(discipline: &mut D, params: &dyn Any) -> bool {
-    params.downcast_ref::<D::Params>().map(|params| Standalone::set_params(discipline, params)).is_some()
+pub(crate) fn standalone<D: Standalone>(discipline: &mut D, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+    let Some(params) = params.downcast_ref::<D::Params>() else { return false };
+    Standalone::set_params(discipline, params);
+    // Bound: what waits.
+    while discipline.shed(cx) {}
+    true
 }
 
 /// One algorithm over one queue.
@@ -284,6 +351,21 @@ impl<A: Algorithm> Fifo<A> {
     pub fn new(params: A::Params) -> Self {
         let aqm = A::new(&params);
         Self { params, aqm, queue: Queue::default() }
+    }
+
+    /// Drops what waits beyond the limit.
+    fn shed(&mut self, cx: &mut Cx<'_>) {
+        let Some(room) = A::room(&self.params) else { return };
+        // Bound: what waits.
+        while room.is_exceeded(&self.queue) {
+            let lost = match A::EXCESS {
+                Excess::Oldest => self.queue.pop(),
+                Excess::Newest => self.queue.pop_last(),
+                _ => None,
+            };
+            let Some(packet) = lost else { return };
+            cx.drop(packet, Reason::Overflow);
+        }
     }
 
     /// A dequeue that the algorithm has to decide on. Apart, so that the short way saves no registers for it.
@@ -333,6 +415,10 @@ impl<A: Algorithm> Discipline for Fifo<A> {
         sent(cx, self.queue.pop())
     }
 
+    fn reads(&self) -> Reads {
+        A::READS
+    }
+
     fn set_rate(&mut self, cx: &mut Cx<'_>, _rate: BitRate) {
         self.aqm.advance(cx.now, cx.rate, &self.queue);
     }
@@ -343,6 +429,7 @@ impl<A: Algorithm> Discipline for Fifo<A> {
         self.aqm.advance(cx.now, cx.rate, &self.queue);
         self.aqm.set_params(params);
         self.params = params.clone();
+        self.shed(cx);
         true
     }
 

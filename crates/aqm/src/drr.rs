@@ -32,7 +32,7 @@ use crate::discipline::standalone;
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
-use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
+use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -172,9 +172,7 @@ impl Discipline for Drr {
         if !flow.active {
             self.round.append(&mut self.flows, at);
         }
-        if self.waiting.packets > self.limit {
-            self.steal(cx);
-        }
+        self.shed(cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
@@ -182,8 +180,8 @@ impl Discipline for Drr {
         self.pool.send(cx, &mut self.flows[at].queue)
     }
 
-    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
-        standalone(self, params)
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, cx, params)
     }
 
     fn drain(&mut self) -> Option<Packet> {
@@ -246,6 +244,16 @@ impl Standalone for Drr {
         self.limit = params.limit.get();
         self.quantum = i64::try_from(params.quantum.get()).unwrap_or(i64::MAX);
         self.headdrop = params.headdrop;
+    }
+
+    const EXCESS: Excess = Excess::Longest;
+
+    fn shed(&mut self, cx: &mut Cx<'_>) -> bool {
+        let is_over = self.waiting.packets > self.limit;
+        if is_over {
+            self.steal(cx);
+        }
+        is_over
     }
 
     fn new(params: &Params) -> Self {

@@ -33,6 +33,8 @@
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
 //!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
 //! * Linux counts the kernel's memory for `memlimit`. Here it is bytes on the wire, and there is no such limit by default.
+//! * After a change to a lower `limit` or `memlimit`, the classic queue loses its first packets, as in Linux's
+//!   `dualpi2_change`. That has nothing more to drop once the classic queue is empty; here the L4S queue follows.
 //! * Filters in Linux can put other packets into the L4S queue. Here only the ECN field and one DSCP decide.
 //! * Non-queue-building packets that are not ECT(1) or CE are never marked, and are dropped only during overload and where more
 //!   than `nqb_limit` of data waits in the L4S queue. RFC 9956 demands such a short buffer for them. The traffic protection that it
@@ -63,7 +65,8 @@ pub use values::{BufferLimit, Share, StepThreshold};
 use crate::discipline::standalone;
 use crate::ticks::Ticks;
 use crate::{
-    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Dscp, Ecn, Internal, Order, Packet, Queue, Reason, Standalone,
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Dscp, Ecn, Excess, Internal, Order, Packet, Queue, Reason,
+    Standalone,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -382,7 +385,7 @@ impl Discipline for DualPi2 {
     fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
         // Updates that are due are of the old parameters.
         self.set_rate(cx, cx.rate);
-        standalone(self, params)
+        standalone(self, cx, params)
     }
 
     fn drain(&mut self) -> Option<Packet> {
@@ -478,7 +481,6 @@ impl Standalone for DualPi2 {
     }
 
     fn set_params(&mut self, params: &Params) {
-        // The room of a limit in time follows from the rate at the next arrival.
         let old = core::mem::replace(self, Self::new(params));
         self.controller.keep(&old.controller);
         self.updates = old.updates.every(self.params.tupdate);
@@ -490,6 +492,26 @@ impl Standalone for DualPi2 {
         self.coupled = old.coupled;
         self.due = old.due;
         self.credit = old.credit;
+        self.learn_rate(old.highest_rate);
+    }
+
+    const EXCESS: Excess = Excess::Classic;
+
+    fn shed(&mut self, cx: &mut Cx<'_>) -> bool {
+        let Backlog { packets, bytes } = self.waiting();
+        let is_over = match self.params.limit {
+            BufferLimit::Packets(limit) => packets > limit.get(),
+            BufferLimit::Bytes(limit) => bytes > limit.get(),
+            BufferLimit::Time(_) => packets > 1 && bytes > self.room,
+        };
+        if !is_over && self.params.memlimit.is_none_or(|limit| bytes <= limit.get()) {
+            return false;
+        }
+        let lost = self.classic.pop().or_else(|| {
+            self.steps.pop_front();
+            self.l4s.pop()
+        });
+        lost.map(|packet| cx.drop(packet, Reason::Overflow)).is_some()
     }
 
     fn new(params: &Params) -> Self {

@@ -18,6 +18,8 @@
 //!   until the limit holds.
 //! * The inner algorithm's own `limit` is set above that of the whole queue, so that it never acts. The inner algorithm is
 //!   informed of an overflow instead.
+//! * After a change to a lower `limit` or `memory_limit`, packets are taken as for sending and dropped until both hold, as in
+//!   Linux's `fq_codel_change`. Its `fq_pie_change` looks at `limit` only.
 //! * Each instance sees the rate of the whole link, and its timers act only when its own queue is used. Nothing else changes
 //!   in between, except for the rate, and a change of the rate updates all instances first.
 //!
@@ -34,7 +36,7 @@
 //! * tc-fq_codel(8).
 
 use crate::discipline::look;
-use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reason};
+use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reads, Reason};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -174,6 +176,12 @@ impl<A: Algorithm> FairQueue<A> {
         most.map(|(at, _)| at)
     }
 
+    /// More waits than the limits allow.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit
+    }
+
     /// Section 4.1, overflow: half the packets of the longest queue, from its head.
     #[cold]
     fn overflow(&mut self, cx: &mut Cx<'_>) {
@@ -260,6 +268,10 @@ pub(crate) fn hash(flow: u32, seed: u64, slots: usize) -> usize {
 }
 
 impl<A: Algorithm> Discipline for FairQueue<A> {
+    fn reads(&self) -> Reads {
+        A::READS
+    }
+
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         packet.enqueued = cx.now;
         cx.arrived(&packet);
@@ -273,7 +285,7 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
             flow.deficit = self.quantum;
             self.new.append(&mut self.flows, at);
         }
-        while self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit {
+        while self.is_over() {
             self.overflow(cx);
         }
     }
@@ -312,6 +324,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         // Updates that are due are of the old parameters.
         self.set_rate(cx, cx.rate);
         self.flows.iter_mut().for_each(|flow| flow.aqm.set_params(&params));
+        // Bound: what waits.
+        while self.is_over() {
+            let Some(packet) = self.schedule(|flow, waiting| touch(flow, waiting, cx, A::dequeue)) else { break };
+            cx.drop(packet, Reason::Overflow);
+        }
         true
     }
 

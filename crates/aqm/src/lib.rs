@@ -72,14 +72,14 @@ pub use channel::{Arrival, Channel, ChannelCounts, Impairments};
 pub use config::{Config, ConfigError, FORMER_PRESETS};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
-    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Fifo, Internal, Order, Standalone,
+    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
 };
 pub use dscp::Dscp;
 pub use fair::FairQueue;
 pub use framing::Framing;
 pub use jitter::{Jitter, Jittery};
 pub use loss::{Loss, Lossy};
-pub use packet::{AckFields, Ecn, Packet};
+pub use packet::{AckFields, Ecn, Packet, Reads};
 pub use params::{Choice, Limit, Param, Parameters, Value};
 pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};

@@ -31,10 +31,15 @@ pub trait Value: Sized {
     fn words() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
+
+    /// As a limit of a queue; `None` where it is no number of packets or bytes.
+    fn as_limit(&self) -> Option<Limit> {
+        None
+    }
 }
 
 macro_rules! unit_value {
-    ($type:ty, $kind:literal, $read:expr) => {
+    ($type:ty, $kind:literal, $read:expr $(, $limit:expr)?) => {
         impl Value for $type {
             const KIND: &'static str = $kind;
             fn read(text: &str) -> Result<Self, String> {
@@ -47,13 +52,16 @@ macro_rules! unit_value {
             fn allowed() -> String {
                 <$type>::ALLOWED.to_string()
             }
+            $(fn as_limit(&self) -> Option<Limit> {
+                Some($limit(*self))
+            })?
         }
     };
 }
 
 unit_value!(Span, "time", str::parse);
-unit_value!(Bytes, "bytes", Bytes::from_tc);
-unit_value!(Packets, "packets", Packets::from_tc);
+unit_value!(Bytes, "bytes", Bytes::from_tc, Limit::Bytes);
+unit_value!(Packets, "packets", Packets::from_tc, Limit::Packets);
 unit_value!(BitRate, "rate", BitRate::from_tc);
 unit_value!(Probability, "probability", str::parse);
 
@@ -176,6 +184,15 @@ impl Limit {
         }
     }
 
+    /// True when more waits in `queue`.
+    #[must_use]
+    pub fn is_exceeded(self, queue: &Queue) -> bool {
+        match self {
+            Self::Packets(limit) => queue.len() as u64 > limit.get(),
+            Self::Bytes(limit) => queue.bytes() > limit.get(),
+        }
+    }
+
     /// The limit in packets of `mean` bytes.
     #[must_use]
     pub fn in_packets(self, mean: Bytes) -> f64 {
@@ -205,6 +222,9 @@ impl Value for Limit {
     }
     fn allowed() -> String {
         "packets, as in \"1000p\" (a bare number is packets), or bytes, as in \"150kB\"".to_string()
+    }
+    fn as_limit(&self) -> Option<Limit> {
+        Some(*self)
     }
 }
 
@@ -237,6 +257,9 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// Every parameter with its present value, in the order of declaration.
     fn list(&self) -> Vec<Param>;
+
+    /// The parameter `limit`; `None` where there is none.
+    fn limit(&self) -> Option<Limit>;
 }
 
 /// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each.
@@ -280,6 +303,13 @@ macro_rules! params {
                     allowed: <$type as $crate::Value>::allowed(),
                     words: <$type as $crate::Value>::words(),
                 } ),+ ]
+            }
+
+            fn limit(&self) -> Option<$crate::Limit> {
+                $( if stringify!($field) == "limit" {
+                    return $crate::Value::as_limit(&self.$field);
+                } )+
+                None
             }
         }
     };

@@ -13,7 +13,7 @@
 //! # References
 //! * tc-pfifo(8) and tc-bfifo(8).
 
-use crate::{About, Algorithm, Aqm, Cx, DropsAt, Packet, Queue, Reason};
+use crate::{About, Algorithm, Aqm, Cx, DropsAt, Excess, Packet, Queue, Reason};
 use sojourn_units::{BitRate, Bytes, Instant, Packets};
 
 crate::params! {
@@ -100,6 +100,8 @@ impl Algorithm for Pfifo {
         per_flow_state: false,
     };
 
+    const EXCESS: Excess = Excess::Sent;
+
     fn set_params(&mut self, params: &PfifoParams) {
         *self = Self::new(params);
     }
@@ -118,6 +120,8 @@ impl Algorithm for Bfifo {
         source: "tc-bfifo(8)",
         ..Pfifo::ABOUT
     };
+
+    const EXCESS: Excess = Excess::Sent;
 
     fn set_params(&mut self, params: &BfifoParams) {
         *self = Self::new(params);

@@ -84,7 +84,7 @@ impl Pool {
     #[cold]
     fn grow(&mut self) {
         self.free = self.slots.len() as u32;
-        self.slots.push(Slot { packet: Packet::default(), prev: NONE, next: NONE });
+        self.slots.push(Slot { packet: Packet::without_signals(0), prev: NONE, next: NONE });
     }
 
     /// Takes the head.
@@ -192,7 +192,7 @@ mod tests {
                     assert_eq!(pool.take(chain, at).map(|packet| packet.serial), model.remove(n));
                 }
                 _ => {
-                    pool.push(chain, Packet { serial, bytes: serial as u32 % 7, ..Packet::default() });
+                    pool.push(chain, Packet { serial, bytes: serial as u32 % 7, ..Packet::without_signals(0) });
                     model.push_back(serial);
                 }
             }

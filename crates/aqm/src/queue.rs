@@ -62,6 +62,14 @@ impl Queue {
         Some(packet)
     }
 
+    /// Takes the packet that came last.
+    #[inline]
+    pub(crate) fn pop_last(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
     /// Gives the head away as dropped.
     #[inline(never)]
     pub(crate) fn drop_head(&mut self, cx: &mut Cx<'_>, reason: Reason) {

@@ -30,6 +30,8 @@
 //!   even with preset `ns3`.
 //! * Updates of max_p (with `adaptive`) take place at whole multiples of `interval` on the host's clock, beginning with the
 //!   first arrival.
+//! * Linux's `red_change` drops every waiting packet and begins the average anew, whichever parameter changes. Here the
+//!   average is kept, and a lower `limit` drops only the packets that exceed it.
 //!
 //! # Work per packet
 //! Constant. With `adaptive`, at most 1024 updates of max_p are made up at once after an idle time (512 s at the default

@@ -4,7 +4,7 @@
 //! A program adds its own with [`add`]. From then on texts and tables name it as they name the built-in ones:
 //! `my_codel target 10ms`, and `fq:my_codel` with an instance in each queue of [`FairQueue`].
 
-use crate::discipline::{About, Algorithm, Discipline, Fifo, Order, Standalone};
+use crate::discipline::{About, Algorithm, Discipline, Excess, Fifo, Order, Standalone};
 use crate::fair::{self, FairQueue};
 use crate::suggest::did_you_mean;
 use crate::{Param, Parameters};
@@ -29,6 +29,7 @@ macro_rules! registry {
             words: <$type as Registered>::WORDS,
             presets: <$type as Registered>::PRESETS,
             fixed: <$type as Registered>::FIXED,
+            excess: <$type as Registered>::EXCESS,
             maker: &Of::<$type>(PhantomData),
         } ),+ ];
     };
@@ -109,6 +110,8 @@ pub struct Entry {
     pub presets: &'static [&'static str],
     /// Parameters that cannot change while packets wait.
     pub fixed: &'static [&'static str],
+    /// What becomes of packets that wait beyond a limit that a change has lowered.
+    pub excess: Excess,
     maker: &'static dyn Maker,
 }
 
@@ -240,6 +243,7 @@ pub fn add<A: Algorithm>(name: &str, version: &str, about: About, defaults: A::P
         words: &[],
         presets: A::PRESETS,
         fixed: A::FIXED,
+        excess: if fair { Excess::Turn } else { A::EXCESS },
         maker,
     };
     if added().count() + 2 > MOST_ADDED {
@@ -333,6 +337,7 @@ trait Registered {
     const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[];
     const PRESETS: &'static [&'static str];
     const FIXED: &'static [&'static str];
+    const EXCESS: Excess;
     fn params() -> Vec<Param>;
     fn configure(name: &'static str, pairs: &[(String, String)]) -> Result<Arc<dyn Scheme>, String>;
 }
@@ -419,6 +424,7 @@ impl<A: Algorithm> Registered for Fifo<A> {
     const ORDER: Order = Order::Arrival;
     const PRESETS: &'static [&'static str] = A::PRESETS;
     const FIXED: &'static [&'static str] = A::FIXED;
+    const EXCESS: Excess = A::EXCESS;
 
     fn params() -> Vec<Param> {
         A::Params::default().list()
@@ -455,6 +461,7 @@ impl<D: Standalone> Registered for D {
     const WORDS: &'static [(&'static str, &'static str, &'static str)] = D::WORDS;
     const PRESETS: &'static [&'static str] = D::PRESETS;
     const FIXED: &'static [&'static str] = D::FIXED;
+    const EXCESS: Excess = D::EXCESS;
 
     fn params() -> Vec<Param> {
         D::Params::default().list()
@@ -535,6 +542,7 @@ impl<A: Algorithm> Registered for FairQueue<A> {
     const ORDER: Order = Order::Flow;
     const PRESETS: &'static [&'static str] = A::PRESETS;
     const FIXED: &'static [&'static str] = A::FIXED;
+    const EXCESS: Excess = Excess::Turn;
 
     fn params() -> Vec<Param> {
         FairScheme::<A>::list(&fair::Params::default(), &A::fair_defaults())

@@ -1,5 +1,7 @@
 use crate::pfifo::Pfifo;
-use crate::{replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random};
+use crate::{
+    replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random, Reads,
+};
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::any::Any;
@@ -104,6 +106,12 @@ impl<R: Random> Server<R> {
         self.discipline.is_shaper()
     }
 
+    /// See [`Discipline::reads`].
+    #[must_use]
+    pub fn reads(&self) -> Reads {
+        self.discipline.reads()
+    }
+
     /// What waits.
     #[must_use]
     #[inline]
@@ -204,7 +212,7 @@ mod tests {
     fn session<D: Discipline + ?Sized>(mut session: Session<'_, D>, mut cx: Cx<'_>) -> (Vec<u64>, bool) {
         for _ in 0..3 {
             let serial = session.number();
-            session.arrive(&mut cx, Instant::ZERO, Packet { serial, bytes: 1000, ..Packet::default() });
+            session.arrive(&mut cx, Instant::ZERO, Packet { serial, bytes: 1000, ..Packet::without_signals(0) });
         }
         let given = core::iter::from_fn(|| match session.depart(&mut cx, Instant::ZERO) {
             Dequeued::Packet(packet) => Some(packet.serial),

@@ -29,6 +29,8 @@
 //!   flow that sends faster than `penalty_rate` gets nothing after its burst.
 //! * Probabilities are doubles; in Linux they have 16 bits. Linux always marks ECN-capable packets; `noecn` is an addition
 //!   of this library.
+//! * Linux's `sfb_change` drops every waiting packet and empties the bins, whichever parameter changes. Here the bins are
+//!   kept, and a lower `limit` drops only the packets that exceed it.
 //!
 //! # Work per packet
 //! An arrival visits 8 bins (16 during the last `db`), and so does a departure. A rehash visits every waiting packet.

@@ -43,7 +43,7 @@ use crate::discipline::standalone;
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
 use crate::pool::{Chain, Pool};
-use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Internal, Order, Packet, Reason, Standalone};
+use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -260,9 +260,7 @@ impl Discipline for Sfq {
             self.change_hash(cx);
         }
         self.place(cx, packet, false);
-        if self.waiting.packets > self.limit {
-            self.overflow(cx);
-        }
+        self.shed(cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeued {
@@ -273,8 +271,8 @@ impl Discipline for Sfq {
         self.pool.send(cx, &mut self.flows[at].queue)
     }
 
-    fn set_params(&mut self, _cx: &mut Cx<'_>, params: &dyn Any) -> bool {
-        standalone(self, params)
+    fn set_params(&mut self, cx: &mut Cx<'_>, params: &dyn Any) -> bool {
+        standalone(self, cx, params)
     }
 
     fn drain(&mut self) -> Option<Packet> {
@@ -371,6 +369,16 @@ impl Standalone for Sfq {
             }
             (next, _) => next,
         };
+    }
+
+    const EXCESS: Excess = Excess::Longest;
+
+    fn shed(&mut self, cx: &mut Cx<'_>) -> bool {
+        let is_over = self.waiting.packets > self.limit;
+        if is_over {
+            self.overflow(cx);
+        }
+        is_over
     }
 
     fn new(params: &Params) -> Self {

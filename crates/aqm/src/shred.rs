@@ -25,7 +25,7 @@
 //!   Hassan and Arif refer.
 
 use crate::red::{self, Length, Red};
-use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reads, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
 
@@ -97,6 +97,8 @@ impl Shred {
 }
 
 impl Aqm for Shred {
+    const READS: Reads = Reads { window: true, ..Reads::NONE };
+
     #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         self.red.advance(now, rate, queue);

@@ -124,7 +124,7 @@ impl<A: Algorithm> Host<A> {
         let serial = self.serial;
         self.serial += 1;
         let Self { bytes, ecn, flow, window, now, .. } = *self;
-        let packet = Packet { serial, bytes, ecn, flow, window, enqueued: now, ..Packet::default() };
+        let packet = Packet { serial, bytes, ecn, flow, window, enqueued: now, ..Packet::without_signals(0) };
         let (dropped, marked) = (self.log.dropped.len(), self.log.marked.len());
         self.act(|aqm, cx, queue| aqm.enqueue(cx, queue, packet));
         if let Some((_, reason)) = self.log.dropped.get(dropped) {
@@ -212,7 +212,7 @@ impl DisciplineHost {
     pub(crate) fn offer(&mut self, queue: &mut dyn Discipline, flow: u32, bytes: u32, ecn: Ecn) -> u64 {
         let serial = self.serial;
         self.serial += 1;
-        queue.enqueue(&mut self.cx(), Packet { serial, flow, bytes, ecn, ..Packet::default() });
+        queue.enqueue(&mut self.cx(), Packet { serial, flow, bytes, ecn, ..Packet::without_signals(0) });
         serial
     }
 
@@ -249,7 +249,7 @@ impl DisciplineHost {
 pub(crate) fn queue_of(n: usize, at: Instant) -> Queue {
     let mut queue = Queue::default();
     for serial in 0..n {
-        queue.push(Packet { serial: serial as u64, bytes: 1000, enqueued: at, ..Packet::default() });
+        queue.push(Packet { serial: serial as u64, bytes: 1000, enqueued: at, ..Packet::without_signals(0) });
     }
     queue
 }

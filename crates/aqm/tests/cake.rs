@@ -48,11 +48,12 @@ fn gateway(text: &str, sources: &[u32]) -> (Vec<f64>, f64) {
         while windows.front().is_some_and(|(at, _)| *at <= now) {
             let flow = windows.pop_front().map_or(0, |(_, flow)| flow);
             let source = sources[flow as usize];
-            let packet = Packet { bytes: 1514, flow, source, destination: 1000 + flow, ..Packet::default() };
+            let packet = Packet { bytes: 1514, flow, source, destination: 1000 + flow, ..Packet::without_signals(0) };
             queue.enqueue(&mut cx, packet);
         }
         if sparse_due <= now {
-            let packet = Packet { bytes: 200, flow: SPARSE, source: SPARSE, destination: SPARSE, ..Packet::default() };
+            let packet =
+                Packet { bytes: 200, flow: SPARSE, source: SPARSE, destination: SPARSE, ..Packet::without_signals(0) };
             queue.enqueue(&mut cx, packet);
             sparse_due = now + Span::from_millis(7);
         }

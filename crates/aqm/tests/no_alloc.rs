@@ -45,7 +45,7 @@ impl Host {
                     bytes: 1500,
                     flow: (self.random.next_u64() % 64) as u32,
                     ecn: Ecn::from_bits(k as u8),
-                    ..Packet::default()
+                    ..Packet::without_signals(0)
                 };
                 let mut cx = self.cx();
                 queue.enqueue(&mut cx, packet);
@@ -79,13 +79,13 @@ fn of_scheme(text: &str) -> u64 {
     // Warm-up: every flow's queue grows beyond what the traffic fills it to.
     for flow in 0..64 {
         for _ in 0..2000 {
-            queue.enqueue(&mut host.cx(), Packet { bytes: 1500, flow, ..Packet::default() });
+            queue.enqueue(&mut host.cx(), Packet { bytes: 1500, flow, ..Packet::without_signals(0) });
         }
         while queue.drain().is_some() {}
     }
     // And so does a queue for all, where an algorithm admits but few packets of each flow.
     for n in 0..128_000 {
-        queue.enqueue(&mut host.cx(), Packet { bytes: 1500, flow: n % 64, ..Packet::default() });
+        queue.enqueue(&mut host.cx(), Packet { bytes: 1500, flow: n % 64, ..Packet::without_signals(0) });
     }
     while queue.drain().is_some() {}
     host.drive(&mut *queue, 4000);

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Stream;
-use sojourn_aqm::{registry, Config, Dequeued, Ecn, Observer, Packet, Reason, Server};
+use sojourn_aqm::{registry, Config, Dequeued, Ecn, Excess, Observer, Packet, Reason, Server, Tally};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Host {
                 bytes: 1000,
                 flow: (self.arrivals % 8) as u32 * 0x1234_5677,
                 ecn: if self.arrivals.is_multiple_of(3) { Ecn::Ect0 } else { Ecn::NotEct },
-                ..Packet::default()
+                ..Packet::without_signals(0)
             };
             self.server.arrive(self.now, &mut self.log, packet);
             self.arrivals += 1;
@@ -147,4 +147,130 @@ fn another_algorithm_is_refused_and_so_is_a_table_of_another_size() {
     assert!(config("fq_codel").with("flows 1024").is_ok());
     let why = config("codel").with("taget 8ms").expect_err("refused").to_string();
     assert!(why.contains("did you mean \"target\""), "{why}");
+}
+
+/// 400 packets of 1000 B at once, under a limit that lets them wait.
+fn filled(text: &str) -> Host {
+    let mut host = Host::new(text);
+    for flow in 0..400 {
+        let serial = host.server.number();
+        let packet = Packet { serial, bytes: 1000, flow: flow % 8 * 0x1234_5677, ..Packet::without_signals(0) };
+        host.server.arrive(host.now, &mut host.log, packet);
+    }
+    host
+}
+
+/// Serials of all that waits, in order of arrival.
+fn waiting(host: &Host) -> Vec<u64> {
+    let mut copy = host.server.clone();
+    let mut left: Vec<u64> = core::iter::from_fn(|| copy.drain().map(|packet| packet.serial)).collect();
+    left.sort_unstable();
+    left
+}
+
+#[test]
+fn a_lower_limit_acts_as_each_original_says() {
+    for entry in registry::ALL {
+        let name = entry.name;
+        let key = if name == "cake" { "memlimit" } else { "limit" };
+        let takes = |text: &str| config(name).with(text).is_ok();
+        let mut tried = 0;
+        // What has a limit in packets, in bytes, or in either.
+        for (high, low) in [("1000p", "10p"), ("1000000B", "10000B")] {
+            let from = match name {
+                "sfq" => "sfq depth 400p limit 1000p".to_owned(),
+                "daqm" | "fq_daqm" => format!("{name} {key} {high} interarrival 1ms"),
+                _ => format!("{name} {key} {high}"),
+            };
+            if !takes(&format!("{key} {high}")) || !takes(&format!("{key} {low}")) {
+                continue;
+            }
+            tried += 1;
+            let mut host = filled(&from);
+            let (before, drops) = (waiting(&host), host.log.0.len());
+            assert!(before.len() > 14, "{from} holds {} packets", before.len());
+            let target = config(&from).with(&format!("{key} {low}")).unwrap();
+            assert!(host.server.set_params(host.now, &mut host.log, &target));
+            let dropped: Vec<u64> = host.log.0[drops..].iter().map(|(_, serial, _)| *serial).collect();
+            let overflow = host.log.0[drops..].iter().all(|(_, _, reason)| *reason == Some(Reason::Overflow));
+            let left = waiting(&host);
+            // What was told and what waits are all that there was.
+            assert_eq!(dropped.len() + left.len(), before.len(), "{from}");
+            assert!(overflow, "{from}");
+            // 10 packets of 1000 B are 10 p, and 10,000 B.
+            match entry.excess {
+                Excess::Oldest => assert_eq!(left, before[before.len() - 10..], "{from}"),
+                // `choke_change` keeps the first 15: its table has 16 places, the next power of two above 10.
+                Excess::Newest => assert_eq!(left, before[..15], "{from}"),
+                Excess::Turn | Excess::Longest | Excess::Classic => assert_eq!(left.len(), 10, "{from}"),
+                Excess::Sent => assert_eq!(left, before, "{from}"),
+                Excess::Arrival => {
+                    assert_eq!(left, before, "{from}");
+                    let serial = host.server.number();
+                    let packet = Packet { serial, bytes: 1000, flow: 1, ..Packet::without_signals(0) };
+                    host.server.arrive(host.now, &mut host.log, packet);
+                    assert_eq!(host.server.backlog().packets, 10, "{from}");
+                }
+            }
+            let counters = *host.server.counters();
+            let Tally { packets, bytes } = counters.dropped_total();
+            let backlog = host.server.backlog();
+            assert_eq!(packets + counters.forwarded.packets + backlog.packets, counters.arrived.packets, "{from}");
+            assert_eq!(bytes + counters.forwarded.bytes + backlog.bytes, counters.arrived.bytes, "{from}");
+        }
+        assert!(tried > 0, "{name} has no limit");
+    }
+}
+
+#[test]
+fn fair_queues_lose_what_they_would_send_next_and_sfq_from_its_longest_queue() {
+    // Flow 0 has 5 packets, and flow 1 has 3; the limit falls to 4.
+    let fill = |text: &str| {
+        let mut host = Host::new(text);
+        for flow in [0, 0, 0, 0, 0, 1, 1, 1] {
+            let serial = host.server.number();
+            let packet = Packet { serial, bytes: 1500, flow, ..Packet::without_signals(0) };
+            host.server.arrive(host.now, &mut host.log, packet);
+        }
+        host
+    };
+    let dropped = |host: &Host| host.log.0.iter().map(|(_, serial, _)| *serial).collect::<Vec<_>>();
+    // `fq_codel_change` asks `fq_codel_dequeue`: each flow in turn sends 1514 B, which is one packet and a second one that
+    // the rest of 14 B lets go: 0 and 1, then 5 and 6.
+    let mut host = fill("fq_codel");
+    host.set("fq_codel limit 4p");
+    assert_eq!((dropped(&host), waiting(&host)), (vec![0, 1, 5, 6], vec![2, 3, 4, 7]));
+    // `sfq_change` asks `sfq_drop`: the last packet of the longest queue, until both have 2; among equals here the first queue.
+    let mut host = fill("sfq");
+    host.set("sfq limit 4p");
+    assert_eq!((dropped(&host), waiting(&host)), (vec![4, 3, 2, 7], vec![0, 1, 5, 6]));
+    let mut host = fill("sfq headdrop");
+    host.set("sfq headdrop limit 4p");
+    assert_eq!((dropped(&host), waiting(&host)), (vec![0, 1, 2, 5], vec![3, 4, 6, 7]));
+}
+
+#[test]
+fn dualpi2_loses_classic_packets_first() {
+    let fill = |text: &str| {
+        let mut host = Host::new(text);
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct, Ecn::Ect1] {
+            let serial = host.server.number();
+            let packet = Packet { serial, bytes: 1000, flow: 1, ecn, ..Packet::without_signals(0) };
+            host.server.arrive(host.now, &mut host.log, packet);
+        }
+        host
+    };
+    // `dualpi2_change` takes heads of the classic queue. Linux has no more to take when that is empty; here the L4S queue follows.
+    for (to, left) in [("limit 4p", vec![1, 3, 4, 5]), ("limit 2p", vec![3, 5]), ("limit 4000B", vec![1, 3, 4, 5])] {
+        let mut host = fill("dualpi2 limit 100p");
+        host.set(&format!("dualpi2 {to}"));
+        assert_eq!(waiting(&host), left, "{to}");
+    }
+    // A limit in time is in bytes at the highest rate: 8 Mbit/s for 3 ms are 3000 B.
+    let mut host = fill("dualpi2");
+    host.set("dualpi2 limit 3ms");
+    assert_eq!(waiting(&host), [1, 3, 5]);
+    let mut host = fill("dualpi2");
+    host.set("dualpi2 memlimit 4500B");
+    assert_eq!(waiting(&host), [1, 3, 4, 5]);
 }

@@ -64,7 +64,7 @@ impl Host {
             bytes: 1000,
             flow: (self.arrivals % 8) as u32 * 0x1234_5677,
             ecn: Ecn::NotEct,
-            ..Packet::default()
+            ..Packet::without_signals(0)
         };
         self.inside.insert(packet.serial, self.now);
         self.arrivals += 1;

@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn packet(serial: u64, enqueued: Instant) -> Packet {
-        Packet { serial, enqueued, ..Packet::default() }
+        Packet { serial, enqueued, ..Packet::without_signals(0) }
     }
 
     /// A recorder of windows of three, and where they go.

@@ -7,7 +7,8 @@ pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
         sum += share;
         squares += share * share;
     }
-    (squares > 0.0).then(|| sum * sum / (n * squares))
+    // Rounding can lead past 1.
+    (squares > 0.0).then(|| (sum * sum / (n * squares)).min(1.0))
 }
 
 #[cfg(test)]

@@ -77,20 +77,20 @@ impl LossRuns {
     }
 
     /// Mean length of a run of losses over that of independent losses at the same ratio, `1 / (1 - loss ratio)`;
-    /// `None` without a loss.
+    /// `None` without a loss. `left`: packets that were lost or not.
     #[must_use]
-    pub fn burst_ratio(&self, arrived: u64) -> Option<f64> {
-        burst_ratio(self.lost, self.runs(), arrived)
+    pub fn burst_ratio(&self, left: u64) -> Option<f64> {
+        burst_ratio(self.lost, self.runs(), left)
     }
 }
 
-/// The burst ratio of `lost` packets in `runs` runs out of `arrived`; `None` without a loss.
+/// The burst ratio of `lost` packets in `runs` runs out of `left`, of which each was lost or not; `None` without a loss.
 #[must_use]
-pub fn burst_ratio(lost: u64, runs: u64, arrived: u64) -> Option<f64> {
-    if runs == 0 || arrived == 0 {
+pub fn burst_ratio(lost: u64, runs: u64, left: u64) -> Option<f64> {
+    if runs == 0 || left == 0 {
         return None;
     }
-    let ratio = lost as f64 / arrived as f64;
+    let ratio = lost as f64 / left as f64;
     Some(lost as f64 / runs as f64 * (1.0 - ratio))
 }
 

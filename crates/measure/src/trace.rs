@@ -30,15 +30,19 @@ pub struct Facts {
     pub ecn: u8,
     /// Differentiated services codepoint.
     pub dscp: u8,
+    /// Congestion window that the sender tells, in packets; 0 when unknown.
+    pub window: u16,
     /// Number of a pure acknowledgement, and whether it carries more than that.
     pub ack: Option<(u32, bool)>,
 }
 
 impl From<&Packet> for Facts {
     fn from(packet: &Packet) -> Self {
-        let Packet { bytes, flow, source, destination, ecn, dscp, .. } = *packet;
-        let ack = packet.ack.pure.then_some((packet.ack.number, packet.ack.precious));
-        Self { bytes, flow, source, destination, ecn: ecn as u8, dscp, ack }
+        // Every field: one that is added does not compile until it is logged, or left out here with its reason.
+        let Packet { enqueued: _, serial: _, handle: _, flow, source, destination, bytes, window, ecn, dscp, ack } =
+            *packet;
+        let ack = ack.pure.then_some((ack.number, ack.precious));
+        Self { bytes, flow, source, destination, ecn: ecn as u8, dscp, window, ack }
     }
 }
 
@@ -78,11 +82,14 @@ impl fmt::Display for Event {
         let serial = self.serial;
         match self.what {
             What::Arrived(facts) => {
-                let Facts { bytes, flow, source, destination, ecn, dscp, ack } = facts;
+                let Facts { bytes, flow, source, destination, ecn, dscp, window, ack } = facts;
                 write!(f, "+ {serial} {bytes} flow={flow} source={source} destination={destination}")?;
                 write!(f, " ecn={}", ECN[usize::from(ecn & 3)])?;
                 if dscp > 0 {
                     write!(f, " dscp={dscp}")?;
+                }
+                if window > 0 {
+                    write!(f, " window={window}")?;
                 }
                 match ack {
                     Some((number, more)) => write!(f, " ack={number}{}", if more { "+" } else { "" }),
@@ -150,6 +157,7 @@ fn facts<'a>(bytes: u32, words: impl Iterator<Item = &'a str>) -> Option<Facts> 
             "destination" => facts.destination = value.parse().ok()?,
             "ecn" => facts.ecn = ECN.iter().position(|known| *known == value)? as u8,
             "dscp" => facts.dscp = value.parse().ok().filter(|dscp| *dscp < 64)?,
+            "window" => facts.window = value.parse().ok()?,
             "ack" => {
                 let digits = value.strip_suffix('+');
                 facts.ack = Some((digits.unwrap_or(value).parse().ok()?, digits.is_some()));
@@ -178,6 +186,7 @@ mod tests {
         for line in [
             "0.000000012 + 3 1514 flow=77 source=5 destination=6 ecn=ect0 dscp=46",
             "0.000000012 + 4 60 flow=0 source=0 destination=0 ecn=not ack=1000+",
+            "0.000000012 + 4 1500 flow=0 source=0 destination=0 ecn=not window=10",
             "0.000000012 + 5 60 flow=0 source=0 destination=0 ecn=ce ack=7",
             "12.500000000 d 3 early",
             "18446744073.709551615 m 18446744073709551615",

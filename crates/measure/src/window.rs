@@ -84,7 +84,7 @@ pub struct WindowRow {
     pub mean_queue_arrivals_packets: Option<f64>,
     /// Its deviation over arrivals.
     pub std_queue_arrivals_packets: Option<f64>,
-    /// Packets dropped over packets offered.
+    /// Packets dropped over packets that left the queue, sent or dropped.
     pub loss_ratio: Option<f64>,
     /// Mean length of a run of losses over that of independent losses ([`crate::burst_ratio`]); `None` without a loss.
     pub burst_ratio: Option<f64>,
@@ -144,8 +144,8 @@ impl Sums {
 /// Measures one queue from [`Window::new`] or the last [`Window::close`] on. Allocates up to the high-water marks of
 /// queue length and sojourn time, and 16 KiB at the first drop; not again when a window closes.
 ///
-/// A packet counts in the window in which it happens: one that is dropped at its dequeue may have arrived in the window
-/// before. Runs of losses end where a window does.
+/// A packet counts in the window in which something happens to it: one that is dropped at its dequeue may have arrived in the
+/// window before. Ratios are therefore of the packets that leave in the window. Runs of losses end where a window does.
 #[derive(Clone, Debug)]
 pub struct Window {
     since: Instant,
@@ -255,8 +255,9 @@ impl Window {
         let dropped = overflow + early + flow;
         let bits = (self.sizes.sum + self.padding + arrived * self.overhead.get()) as f64 * 8.0;
         let room = capacity.bit_s() as f64 * (now - self.since).seconds();
-        let loss_ratio = (arrived > 0).then(|| dropped as f64 / arrived as f64);
-        let burst_ratio = self.losses.burst_ratio(arrived);
+        let left = self.sojourn.moments.count() + dropped;
+        let loss_ratio = (left > 0).then(|| dropped as f64 / left as f64);
+        let burst_ratio = self.losses.burst_ratio(left);
         let impairment_i = loss_ratio.map(|loss| burst_ratio.map_or(0.0, |burst| impairment(loss, burst)));
         let (sizes, found) = (self.sizes.statistics(arrived), self.found.statistics(arrived));
         let mean_queue_packets = self.waiting.mean();

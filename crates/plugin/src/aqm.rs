@@ -11,7 +11,7 @@ use crate::abi::{self, answer};
 use crate::definition::{Definition, Internal};
 use crate::host::{Asked, Wrong, HOST, LOOKS};
 use crate::params::Params;
-use sojourn_aqm::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Packet, Queue, Random, Reason, Ticks};
+use sojourn_aqm::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Packet, Queue, Random, Reads, Reason, Ticks};
 use sojourn_units::{BitRate, Instant, Span};
 use std::ffi::c_void;
 
@@ -225,6 +225,9 @@ impl Plugged {
 }
 
 impl Aqm for Plugged {
+    // The window is in `sojourn_packet`; what an algorithm looks at cannot be known.
+    const READS: Reads = Reads { window: true, ..Reads::NONE };
+
     #[inline]
     fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
         if self.updates.is_due(now) {

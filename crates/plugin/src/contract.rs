@@ -186,7 +186,7 @@ pub fn decisions(config: &Config, packets: u64, seed: u64, keep: usize) -> Decis
         }
         let ecn = [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][arrivals.below(4) as usize];
         let flow = arrivals.below(16) as u32;
-        let packet = Packet { serial, bytes, ecn, flow, source: flow, destination: flow, ..Packet::default() };
+        let packet = Packet { serial, bytes, ecn, flow, source: flow, destination: flow, ..Packet::without_signals(0) };
         server.arrive(now, &mut book, packet);
         if free <= now {
             // The link rests, so the arrival is sent at once.
@@ -225,7 +225,8 @@ fn switches_lose(config: &Config) -> Option<String> {
     for round in 0..50_u64 {
         for serial in 0..20 {
             now += Span::from_micros(500);
-            let packet = Packet { serial: round * 20 + serial, bytes: 1000, ecn: Ecn::Ect0, ..Packet::default() };
+            let packet =
+                Packet { serial: round * 20 + serial, bytes: 1000, ecn: Ecn::Ect0, ..Packet::without_signals(0) };
             queue.enqueue(&mut cx(now, &mut random, &mut book, &mut counters), packet);
         }
         for _ in 0..5 {

@@ -74,4 +74,8 @@ impl Parameters for Params {
         let own = self.declared().iter().zip(&self.values).map(|(one, value)| value.param(one.name, one.doc));
         std::iter::once(limit).chain(own).collect()
     }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
 }

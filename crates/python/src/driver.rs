@@ -112,6 +112,7 @@ impl Driver {
     ) -> PyResult<Outcome> {
         let (pure, precious, number) = ack.unwrap_or_default();
         let packet = Packet {
+            enqueued: Instant::from_nanos(now_ns),
             serial: self.serial,
             handle: self.serial as u32,
             bytes: size_bytes,
@@ -122,7 +123,6 @@ impl Driver {
             ecn: Ecn::from_bits(ecn),
             dscp,
             ack: AckFields { pure, precious, number },
-            ..Packet::default()
         };
         self.serial += 1;
         self.with(now_ns, |discipline, cx| discipline.enqueue(cx, packet))?;

@@ -70,6 +70,7 @@ fn aqms() -> String {
             "drops_at": entry.about.drops_at.name(),
             "ecn": entry.about.ecn,
             "per_flow_state": entry.about.per_flow_state,
+            "lower_limit": entry.excess.text(),
             "presets": entry.presets,
             "parameters": parameters,
         })
@@ -125,6 +126,8 @@ fn traffic_kinds() -> String {
 fn metrics() -> String {
     let one = |metric: &catalogue::Metric| {
         let scopes: Vec<&str> = metric.scopes.iter().map(|scope| scope.name()).collect();
+        // JSON has no infinity.
+        let bound = |value: f64| value.is_finite().then_some(value);
         json!({
             "name": metric.name,
             "unit": metric.unit,
@@ -133,6 +136,10 @@ fn metrics() -> String {
             "title": metric.title,
             "better": metric.better.name(),
             "scopes": scopes,
+            "cohort": metric.cohort.name(),
+            "cohort_definition": metric.cohort.definition(),
+            "least": bound(metric.least),
+            "most": bound(metric.most),
             "estimator": metric.estimator,
             "definition": metric.definition,
         })

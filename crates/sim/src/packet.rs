@@ -1,8 +1,8 @@
 //! Packets on their way: a slab of records of one cache line, named by 4-byte handles.
 
 use crate::transport::segment::{unstamped_saves, Accurate};
-use crate::transport::{Ack, Control, Data, SackBlock};
-use sojourn_aqm::Ecn;
+use crate::transport::{Ack, Control, Data, Hints, SackBlock};
+use sojourn_aqm::{AckFields, Ecn};
 use sojourn_units::Instant;
 
 /// What a packet carries.
@@ -35,6 +35,22 @@ pub(crate) struct Load {
     /// Number of this packet among those of its flow, in the order of sending.
     pub ordinal: u32,
     pub ecn: Ecn,
+    /// ACE of a TCP segment and its sender's window, as in [`Hints`], where somebody wants to know; else zeros.
+    pub ace: u8,
+    pub window: u16,
+}
+
+impl Load {
+    /// Of a packet that tells no hints.
+    #[inline(always)]
+    pub fn new(bytes: u32, ordinal: u32, ecn: Ecn) -> Self {
+        Self { bytes, ordinal, ecn, ace: 0, window: 0 }
+    }
+
+    /// With hints.
+    pub fn telling(self, Hints { window, ace }: Hints) -> Self {
+        Self { ace, window, ..self }
+    }
 }
 
 /// A UDP datagram.
@@ -92,6 +108,17 @@ impl Packed {
         u32::from(self.bytes)
     }
 
+    /// See [`Packet::ack_fields`]. ECE and CWR are two of ACE's three bits.
+    fn fields(&self) -> AckFields {
+        let (bare, ece) = match self.says {
+            Says::Plain => (true, false),
+            Says::Echo => (true, true),
+            Says::Syn | Says::SynEcho | Says::Fin | Says::FinEcho => (false, false),
+        };
+        let has_sack = self.sack[0].len > 0;
+        AckFields::of_segment(bare, number_of(self.ack), ece || self.accurate.ace & 0b011 != 0, has_sack)
+    }
+
     /// As it was.
     #[inline(always)]
     pub fn unpack(&self) -> Ack {
@@ -106,6 +133,11 @@ impl Packed {
         let Self { ack, echo, received_at, sack, window, accurate, .. } = *self;
         Ack { ack, echo, received_at, sack, window, accurate, ece, control }
     }
+}
+
+/// The number by which TCP's header acknowledges up to `offset`: the SYN takes the first.
+pub(crate) fn number_of(offset: u64) -> u32 {
+    offset.wrapping_add(1) as u32
 }
 
 /// The ordinal number of a copy.
@@ -133,12 +165,33 @@ impl Packet {
         }
     }
 
-    /// The ECN field; acknowledgements are not ECN-capable (RFC 3168, 6.1.4).
+    /// The ECN field.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match &self.body {
             Body::Load(load, _) => load.ecn,
-            Body::Ack(_) => Ecn::NotEct,
+            Body::Ack(ack) => ack.accurate.ecn(),
+        }
+    }
+
+    /// What an ACK filter is told of it, as the headers of [`Frame`](crate::port::Tap) have it.
+    pub fn ack_fields(&self) -> AckFields {
+        match &self.body {
+            Body::Ack(ack) => ack.fields(),
+            // The receiver sends no data: what acknowledges it says 1, after the SYN.
+            Body::Load(load, Payload::Data(data)) => {
+                let says_ecn = data.has(Data::CWR) || load.ace & 0b011 != 0;
+                AckFields::of_segment(data.is_bare(), 1, says_ecn, false)
+            }
+            Body::Load(..) => AckFields::NONE,
+        }
+    }
+
+    /// The congestion window of its sender when it was sent, in packets; 0 when unknown.
+    pub fn window(&self) -> u16 {
+        match &self.body {
+            Body::Load(load, Payload::Data(_)) => load.window,
+            Body::Ack(_) | Body::Load(..) => 0,
         }
     }
 
@@ -151,8 +204,9 @@ impl Packet {
     /// A queue has marked it.
     #[inline]
     pub fn mark(&mut self) {
-        if let Body::Load(load, _) = &mut self.body {
-            load.ecn = Ecn::Ce;
+        match &mut self.body {
+            Body::Load(load, _) => load.ecn = Ecn::Ce,
+            Body::Ack(ack) => ack.accurate.set_ecn(Ecn::Ce),
         }
     }
 
@@ -218,7 +272,7 @@ impl Slab {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let load = Load { bytes: 0, ordinal: 0, ecn: Ecn::NotEct };
+        let load = Load::new(0, 0, Ecn::NotEct);
         let body = Body::Load(load, Payload::Datagram(Datagram { sent: Instant::ZERO, payload: 0 }));
         self.free = self.packets.len() as u32;
         self.packets.push(Packet { body, flow: 0, hop: NONE });

@@ -15,7 +15,7 @@ pub(crate) use busy::Busy;
 pub(crate) use classes::{ClassBook, Classes};
 pub(crate) use decisions::Decisions;
 pub(crate) use line::{Approach, Line, LineQueue};
-pub(crate) use probe::{Probe, Watch};
+pub(crate) use probe::{HitBook, Probe, Watch};
 pub(crate) use record::{class, Record};
 pub(crate) use tap::{Run, Tap};
 pub(crate) use window::Window;
@@ -103,11 +103,13 @@ pub(crate) struct Port {
     pub medium: Medium,
     /// What the link may send, where that follows a trace.
     pub follows: Option<Box<Follows>>,
+    /// Packets come here over links besides those of the port's own node.
+    pub is_passed: bool,
     /// The token bucket of a link that has one.
     pub bucket: Option<Bucket>,
+    /// What that had saved when the measurement began.
+    pub saved_before: Span,
     pub device: Option<Device>,
-    /// The discipline is dAQM, whose hits are measured.
-    pub is_daqm: bool,
     /// Frames given up by the channel access after too many retries.
     pub abandoned: u64,
     /// Other schemes that it was given during the run, and when.

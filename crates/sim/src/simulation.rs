@@ -47,6 +47,10 @@ enum What {
     Enqueue(u32),
     /// A packet reaches a line.
     Cross(u32),
+    /// A line drops a packet.
+    Lose(u32),
+    /// Losses are put in order.
+    Tell,
     /// A line is looked at before what it sends can be seen.
     Look(u32),
     /// A port has finished sending and may have more, or is looked at as a line is.
@@ -65,10 +69,14 @@ enum What {
     Emit(u32),
     /// A sender's retransmission timer may have expired.
     Retransmit(u32),
+    /// It does: what arrives at this instant has arrived.
+    RetransmitNow(u32),
     /// A sender's pacing gap is over.
     Pace(u32),
     /// A receiver's delayed acknowledgement may be due.
     Acknowledge(u32),
+    /// It is: what arrives at this instant has arrived.
+    AcknowledgeNow(u32),
     /// A time that an application's client, or its connection of this flow, asked for.
     Client(u32),
     /// A self probe of a flow is answered.
@@ -84,9 +92,9 @@ enum What {
 }
 
 impl What {
-    /// A packet arrives somewhere.
+    /// A packet arrives somewhere, which is on its way until then.
     fn is_arrival(self) -> bool {
-        matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_))
+        matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_) | Self::Lose(_))
     }
 }
 
@@ -191,6 +199,7 @@ struct TcpCounts {
     rtt_samples: u64,
     retransmitted: u64,
     timeouts: u64,
+    marked_acks: u64,
     delivered: u64,
 }
 
@@ -203,6 +212,7 @@ impl TcpCounts {
             rtt_samples: stats.rtt_samples,
             retransmitted: stats.segments_retransmitted,
             timeouts: stats.timeouts,
+            marked_acks: stats.marked_acks,
             delivered: tcp.receiver.delivered().get(),
         }
     }
@@ -214,6 +224,7 @@ impl TcpCounts {
             rtt_samples: self.rtt_samples + other.rtt_samples,
             retransmitted: self.retransmitted + other.retransmitted,
             timeouts: self.timeouts + other.timeouts,
+            marked_acks: self.marked_acks + other.marked_acks,
             delivered: self.delivered + other.delivered,
         }
     }
@@ -264,7 +275,7 @@ struct Flow {
     echo: Option<Box<Echo>>,
     /// UDP: what the receiver makes of datagrams.
     listener: Option<Box<Listener>>,
-    /// UDP: datagrams of a flow with a listener, since the start of the run.
+    /// UDP: datagrams since the start of the run.
     emitted: u32,
     /// Payload of the emission that is scheduled.
     next_bytes: u32,
@@ -288,6 +299,15 @@ struct Hosts {
     clients: Clients,
     /// Flows with self probes.
     probes: BTreeMap<u32, Box<probes::SelfProbes>>,
+}
+
+/// Where a flow stands now.
+#[derive(Clone, Copy, Debug)]
+struct Stands {
+    /// It has begun and has not ended.
+    lasts: bool,
+    /// Its TCP has a connection, if it has a TCP.
+    has_sender: bool,
 }
 
 /// What a flow needs to go on.
@@ -374,10 +394,14 @@ impl Simulation {
             What::Deliver(_) => {}
             What::Enqueue(handle) => self.net.reach_port(handle),
             What::Cross(handle) => self.net.reach_line(handle),
+            What::Lose(handle) => self.net.lose_now(handle),
+            What::Tell => self.net.tell_losses(),
             What::Look(line) => self.net.look(line),
             What::Free(port) => self.net.port_free(port),
-            What::Retransmit(flow) => self.retransmit_timer(flow),
-            What::Acknowledge(flow) => self.acknowledge_timer(flow),
+            What::Retransmit(flow) => self.retransmit_timer(flow, false),
+            What::RetransmitNow(flow) => self.retransmit_timer(flow, true),
+            What::Acknowledge(flow) => self.acknowledge_timer(flow, false),
+            What::AcknowledgeNow(flow) => self.acknowledge_timer(flow, true),
             What::Pace(flow) => self.pace_timer(flow),
             What::Emit(flow) => self.emit(flow),
             What::Probe(flow) => self.probe(flow),

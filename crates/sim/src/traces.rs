@@ -15,7 +15,7 @@ pub const DEPARTURES: &str = ".departures.pcapng";
 /// Ends the name of a file with decisions.
 pub const DECISIONS: &str = ".decisions";
 /// Bytes of a record of a decision; see `port::decisions`.
-pub const DECISION: usize = 44;
+pub const DECISION: usize = 46;
 
 /// Names every queue.
 const ALL: &str = "all";

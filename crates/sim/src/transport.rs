@@ -26,7 +26,9 @@ pub mod sender;
 pub use congestion::{CongestionControl, EcnFeedback};
 pub use receiver::{AckAction, AckPolicy, Receiver, ReceiverConfig, ReceiverStats};
 pub use segment::{Ack, Control, Data, SackBlock};
-pub use sender::{Config, Ect, FeedbackRule, IdleRestart, Path, Recovery, RtoRule, Sender, SenderStats, WindowUnit};
+pub use sender::{
+    Config, Ect, EctOn, FeedbackRule, Hints, IdleRestart, Path, Recovery, RtoRule, Sender, SenderStats, WindowUnit,
+};
 
 #[cfg(test)]
 mod tests;

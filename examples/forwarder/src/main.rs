@@ -93,7 +93,7 @@ fn forward(listen: &str, target: &str, rate: BitRate, scheme: &Config, most: u64
                     handle,
                     flow: u32::from(from.port()),
                     bytes,
-                    ..Packet::default()
+                    ..Packet::without_signals(0)
                 };
                 server.arrive(at, &mut contents, packet);
             }

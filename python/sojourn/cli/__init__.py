@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 from sojourn import suggest
 from sojourn.cli.options import add_plugins
 from sojourn.core import SojournError, version
+from sojourn.wording import visible
 
 __all__ = ["main", "parser"]
 
@@ -106,7 +107,7 @@ class _Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(None, suggest.unknown(name, str(value), known))
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"sojourn: {message} (`{self.prog} --help` says more)\n")
+        self.exit(BAD_INPUT, f"sojourn: {visible(message)} (`{self.prog} --help` says more)\n")
 
 
 class _Verbs:
@@ -137,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = options.command(options) or 0
         sys.stdout.flush()
     except SojournError as error:
-        print(f"sojourn: {error}", file=sys.stderr)
+        print(f"sojourn: {visible(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("sojourn: interrupted; nothing was written", file=sys.stderr)
@@ -150,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Those of a network have no number, and say more with their traceback.
         if error.errno is None:
             raise
-        print(f"sojourn: {f'{error.filename}: ' if error.filename else ''}{error.strerror}", file=sys.stderr)
+        print(f"sojourn: {visible(error.filename) + ': ' if error.filename else ''}{error.strerror}", file=sys.stderr)
         if error.filename is None:
             _silence()
         return BAD_INPUT

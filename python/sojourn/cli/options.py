@@ -36,10 +36,12 @@ def add_group(verbs: Any, name: str, description: str, what: str = "action") -> 
 class _Plugin(argparse.Action):
     """Adds the algorithms of a file as soon as the option is read, so that every text after it may name them."""
 
-    def __call__(self, _parser: Any, _namespace: Any, values: Any, _option: str | None = None) -> None:
-        from sojourn.plugins.loading import load
+    def __call__(self, _parser: Any, namespace: Any, values: Any, _option: str | None = None) -> None:
+        from sojourn.plugins.loading import Named
 
-        load(values)
+        files = getattr(namespace, self.dest) or Named()
+        setattr(namespace, self.dest, files)
+        files.load(values)
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:

@@ -227,7 +227,8 @@ def _latex(table: Any, results: Results, kind: str) -> str:
     )
     made = f"{results.replications} replications, seed {results.seed}"
     lines = [
-        f"% Sojourn {results.build}: {results.name}{minus}; {made}.",
+        # A comment ends with its line; folders of earlier versions have names of several.
+        f"% Sojourn {results.build}: {' '.join(f'{results.name}{minus}'.split())}; {made}.",
         f"% Mean and half-width of its 95 % confidence interval (Student's t); bold: {bold}.",
         r"% Needs \usepackage{booktabs}.",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",

@@ -13,7 +13,7 @@ from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
 from sojourn.plan.identity import SIMULATED, WORLDS
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import CEILING, FLOOR, Figure, Precision, Variation
+from sojourn.plan.parts import CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
 from sojourn.plugins import loading as plugins
 from sojourn.scheme import Scheme, as_schemes
 
@@ -86,8 +86,8 @@ class _Reader:
     def plan(self, document: Mapping[str, Any]) -> Plan:
         self._keys((), document, _TOP, needed=("name", "scenario"))
         name = self._get((), document, "name", str, "a text")
-        if not name or any(mark in name for mark in "/\\\0\n") or name.startswith("."):
-            self.refuse(("name",), f"{name!r} is not a name; allowed: a text without `/`, not empty, no dot in front")
+        if not is_name(name):
+            self.refuse(("name",), f"{name!r} is not a name; allowed: {NAME}")
         self._plugins(document)
         scenario, source = self._scenario(document["scenario"])
         if "replications" in document and "precision" in document:
@@ -118,10 +118,11 @@ class _Reader:
         listed = document.get("plugins", [])
         if not isinstance(listed, list):
             self.refuse(("plugins",), 'allowed: a list of files such as ["my_pie.py"]')
+        files = plugins.Named()
         for k, item in enumerate(listed):
             path = ("plugins", k)
             if isinstance(item, str):
-                self._try(path, partial(plugins.load, self._folder / item))
+                self._try(path, partial(files.load, self._folder / item))
                 continue
             self._keys(path, item, ("name", "kind", "content"), needed=("name", "kind", "content"))
             texts = [self._get(path, item, key, str, "a text") for key in ("name", "kind", "content")]

@@ -21,6 +21,7 @@ from sojourn.plan.identity import REAL, build
 from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
+from sojourn.plugins import loading as plugins
 from sojourn.processors import cores
 
 if TYPE_CHECKING:
@@ -198,11 +199,14 @@ class Driver:
         self._cells = cells
         self._metrics = tuple(dict.fromkeys((*(goal.metric for goal in cells.plan.precision), *cells.plan.shown)))
         self.states = [CellState(cell, cells.plan.least) for cell in cells]
+        plans = {plan.name: dumps(plan) for plan in cells.parts or (cells.plan,)}
+        kept = store.plans()
+        # Before a run is spent that nobody could repeat.
+        plugins.repeat(plugins.shipped_in(text for name, text in plans.items() if kept.get(name) != text))
         if force:
             store.remove(_known(cells, store, [*store.builds(), build()]))
         else:
             refuse_other_builds(cells, store)
-        plans = {plan.name: dumps(plan) for plan in cells.parts or (cells.plan,)}
         store.add_texts(cells.scenarios, plans)
         fill(self.states, store, self._metrics, build(), cells.plan)
         self.found = sum(state.done for state in self.states)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sojourn import core, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
-from sojourn.plan.parts import SCHEME, Value, derived_seed
+from sojourn.plan.parts import NAME, SCHEME, Value, derived_seed, is_name
 from sojourn.scheme import Scheme, with_parameters
 from sojourn.units import to_ns
 
@@ -176,6 +176,8 @@ def _impossible(plan: Plan, bad: dict[str, list[str]], total: int) -> str:
 
 
 def _check_names(plan: Plan) -> None:
+    if not is_name(plan.name):
+        raise SojournError(f"{plan.origin}: {plan.name!r} is not the name of a plan; allowed: {NAME}")
     names = [one.name for one in plan.factors]
     for name in names:
         if name in _RESERVED or names.count(name) > 1:

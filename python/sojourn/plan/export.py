@@ -17,6 +17,8 @@ from sojourn.core import SojournError
 from sojourn.plan import read, rows
 from sojourn.plan.expand import Cells
 from sojourn.plan.store import Store
+from sojourn.stats import fairness
+from sojourn.stats.estimates import jain
 
 if TYPE_CHECKING:
     import xarray
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
 FLENT_TEST: Final = "tcp_nup"
 """Flent's test whose plots the files are made for: uploads beside a ping."""
 _FLENT_VERSION: Final = 4
-_FLENT_SERIES: Final = {
-    "goodput_bit_s": ("TCP upload sum", 1e-6, "Mbits/s"),
-    "sojourn_ms": ("Ping (ms) ICMP", 1.0, "ms"),
+_FLENT_SERIES: Final[dict[str, tuple[str, float, str, str]]] = {
+    "goodput_bit_s": ("TCP upload sum", 1e-6, "Mbits/s", "goodput_bit_s"),
+    "sojourn_ms": ("Ping (ms) ICMP", 1.0, "ms", "sojourn_ms_mean"),
 }
+"""Flent's name of a series, the factor to its unit, that unit, and the metric that is the mean of the run."""
+_FLENT_FLOW: Final = "TCP upload::"
+_FLENT_AVERAGE: Final = "TCP upload avg"
+_FLENT_FAIRNESS: Final = ("TCP upload fairness", "Idx", "jain_index")
 _FLENT_EPOCH: Final = 946_684_800.0
 """Simulated time has no date; Flent needs one. 2000-01-01, so that nobody takes it for the time of the run."""
 
@@ -146,21 +152,28 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
         raise SojournError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
         )
+    names = [*(metric for *_, metric in _FLENT_SERIES.values()), _FLENT_FAIRNESS[-1]]
+    sampled = series["run"].unique()
+    facts = {one["run"]: one for one in store.read("runs", ["duration_s", "warm_up_s", *names], sampled).to_pylist()}
+    flows: dict[str, dict[str, float]] = {}
+    for one in store.read("flows", ["flow", "goodput_bit_s"], sampled).to_pylist():
+        flows.setdefault(one["run"], {})[fairness.SERIES + one["flow"]] = one["goodput_bit_s"]
     written = []
-    lengths = store.read("runs", columns=["duration_s"])
-    length_of = dict(zip(lengths["run"].to_pylist(), lengths["duration_s"].to_pylist(), strict=True))
     for run, part in series.groupby("run", sort=False):
         number, replication = int(part["cell"].iloc[0]), int(part["replication"].iloc[0])
-        cell = cells.cells[number]
+        cell, own = cells.cells[number], facts[str(run)]
         document = flent(
             {
                 str(name): (one["t_s"].to_numpy(), one["value"].to_numpy())
                 for name, one in part.groupby("name", sort=True)
             },
+            means={**{name: own[name] for name in names}, **flows.get(str(run), {})},
             title=f"{cell}, replication {replication}",
-            length_s=float(length_of[run]),
+            length_s=float(own["duration_s"]),
+            warm_up_s=float(own["warm_up_s"]),
             note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. "
-            "Ping is the sojourn time in the queues under test.",
+            "Ping is the sojourn time in the queues under test. "
+            f"Without the warm-up of {own['warm_up_s']:g} s; averages are those of the run's metrics.",
         )
         words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")
         file = place / f"{FLENT_TEST}-{cells.plan.name}-{number}-{words[:120]}-{replication}.flent.gz"
@@ -170,18 +183,36 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
     return written
 
 
-def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float, note: str) -> core.Document:
+def flent(
+    series: Mapping[str, tuple[Any, Any]],
+    *,
+    means: Mapping[str, float | None],
+    title: str,
+    length_s: float,
+    warm_up_s: float,
+    note: str,
+) -> core.Document:
     """Return one run's series as a document of Flent's data file format, version 4, for its test ``tcp_nup``.
+
+    The time of the file begins as the warm-up ends. ``flent -f summary`` prints `means` as averages; its medians and
+    quantiles are those of the points.
 
     Parameters
     ----------
     series
-        Times in seconds and values, by name: ``goodput_bit_s`` is Flent's ``TCP upload sum`` in Mbit/s and
-        ``sojourn_ms`` its ``Ping (ms) ICMP``; others keep their name.
+        Times in seconds and values, by name: ``goodput_bit_s`` is Flent's ``TCP upload sum`` in Mbit/s,
+        ``goodput_bit_s:`` and a flow's name is ``TCP upload::`` and this name, and ``sojourn_ms`` is
+        ``Ping (ms) ICMP``; others keep their name. ``TCP upload avg`` and ``TCP upload fairness`` are the mean and
+        Jain's index of the flows that have a goodput at a point; without series of flows they have no points.
+    means
+        The run's metrics ``goodput_bit_s``, ``sojourn_ms_mean`` and ``jain_index``, and the goodput of each flow by
+        the name of its series.
     title
         Of the run.
     length_s
         Of the run in seconds.
+    warm_up_s
+        What is left out at its beginning.
     note
         Goes into the file.
 
@@ -189,20 +220,43 @@ def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float,
     ----------
     Flent's documentation, "The data file format".
     """
-    times = next(iter(series.values()))[0]
-    step = float(times[1] - times[0]) if len(times) > 1 else length_s
-    results, raw, about = {}, {}, {}
-    for name, (t, values) in series.items():
-        label, scale, unit = _FLENT_SERIES.get(name, (name, 1.0, ""))
-        shown = [None if not np.isfinite(value) else float(value) * scale for value in values]
-        results[label] = shown
-        raw[label] = [
+    first = next(iter(series.values()))[0]
+    # A value is of the interval that ends at its instant.
+    measured = np.asarray(first, dtype=np.float64) > warm_up_s * (1 + 1e-12)
+    times = np.asarray(first, dtype=np.float64)[measured] - warm_up_s
+    results: dict[str, list[float | None]] = {}
+    about: dict[str, core.Document] = {}
+
+    def add(label: str, values: Any, unit: str, mean: float | None) -> None:
+        results[label] = [float(value) if np.isfinite(value) else None for value in values]
+        about[label] = {"UNITS": unit, "MEAN_VALUE": None if mean is None or not np.isfinite(mean) else float(mean)}
+
+    flows = []
+    for name, (_, all_values) in series.items():
+        values = np.asarray(all_values, dtype=np.float64)[measured]
+        label, scale, unit, metric = _FLENT_SERIES.get(name, (name, 1.0, "", ""))
+        if name.startswith(fairness.SERIES):
+            flows.append(values)
+            label, scale, unit, metric = _FLENT_FLOW + name.removeprefix(fairness.SERIES), 1e-6, "Mbits/s", name
+        known = values[np.isfinite(values)]
+        plain = float(known.mean()) if known.size else None
+        mean = means.get(metric) if metric else plain
+        add(label, values * scale, unit, None if mean is None else mean * scale)
+    together = np.stack(flows, axis=1) if flows else np.empty((len(times), 0))
+    shares = [row[np.isfinite(row)] for row in together]
+    goodputs = [mean for name, mean in means.items() if name.startswith(fairness.SERIES) and mean is not None]
+    average = float(np.mean(goodputs)) * 1e-6 if goodputs else None
+    add(_FLENT_AVERAGE, [row.mean() * 1e-6 if row.size else np.nan for row in shares], "Mbits/s", average)
+    label, unit, metric = _FLENT_FAIRNESS
+    add(label, [jain(row) for row in shares], unit, means.get(metric))
+    raw = {
+        label: [
             {"t": _FLENT_EPOCH + float(at), "val": value}
-            for at, value in zip(t, shown, strict=True)
+            for at, value in zip(times, values, strict=True)
             if value is not None
         ]
-        known = [value for value in shown if value is not None]
-        about[label] = {"UNITS": unit, "MEAN_VALUE": float(np.mean(known)) if known else None}
+        for label, values in results.items()
+    }
     when = "2000-01-01T00:00:00.000000Z"
     return {
         "version": _FLENT_VERSION,
@@ -212,9 +266,9 @@ def flent(series: Mapping[str, tuple[Any, Any]], *, title: str, length_s: float,
             "NOTE": note,
             "TIME": when,
             "T0": when,
-            "LENGTH": length_s,
-            "TOTAL_LENGTH": length_s,
-            "STEP_SIZE": step,
+            "LENGTH": length_s - warm_up_s,
+            "TOTAL_LENGTH": length_s - warm_up_s,
+            "STEP_SIZE": float(np.diff(times).max()) if len(times) > 1 else length_s - warm_up_s,
             "HOST": "simulated",
             "HOSTS": ["simulated"],
             "LOCAL_HOST": "simulated",

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from sojourn import metrics, suggest
 from sojourn.core import SojournError
+from sojourn.wording import one_line
 
 Value: TypeAlias = str | int | float | bool
 Scale: TypeAlias = Literal["linear", "log"]
@@ -17,6 +18,13 @@ Scale: TypeAlias = Literal["linear", "log"]
 SCHEME: Final = "scheme"
 FLOOR: Final = 10
 CEILING: Final = 200
+NAME: Final = "a line of text without `/`, not empty, no dot in front"
+"""What the name of a plan may be, which is that of a file in its store."""
+
+
+def is_name(name: str) -> bool:
+    """Whether a plan may have this name."""
+    return bool(name) and not one_line(name) and not any(mark in name for mark in "/\\") and name[0] != "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,10 @@ class Factor:
 
     keys: tuple[str, ...]
     name: str
+
+    def __post_init__(self) -> None:
+        if why := one_line(self.name):
+            raise SojournError(f"the name {self.name!r} {why}")
 
 
 @dataclass(frozen=True, slots=True)

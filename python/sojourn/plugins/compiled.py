@@ -46,7 +46,8 @@ def target() -> str:
     # NUMBA_CPU_NAME and NUMBA_CPU_FEATURES choose another processor than this one.
     chosen, features = numba.config.CPU_NAME or binding.get_host_cpu_name(), numba.config.CPU_FEATURES
     more = f" {features}" if features else ""
-    return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, {chosen}{more}"
+    llvm = ".".join(map(str, binding.llvm_version_info))
+    return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, LLVM {llvm}, {chosen}{more}"
 
 
 @cache
@@ -140,7 +141,7 @@ def compiled(program: Program, chosen: Layout) -> Functions:
     arguments = {"enqueue": (state, packet, queue), "dequeue": (state, packet, queue), "update": (state, queue)}
     try:
         for name in ("enqueue", "dequeue", "update", "init"):
-            if name in program.methods:
+            if name in program.frozen.methods:
                 found = functions[name].compile(arguments.get(name, (state,)))
                 del found
                 _check_type(program, name, functions[name])
@@ -204,9 +205,9 @@ def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functio
     given = "given_ = carray(given, 1, value_type)[0]" if chosen.parameters else "pass"
     for name in ("init", "set_params", "enqueue", "dequeue", "update"):
         takes, call = calls.get(name, ("state, given", f"return {DONE}"))
-        if name not in program.methods and name in ("enqueue", "dequeue", "update"):
+        if name not in program.frozen.methods and name in ("enqueue", "dequeue", "update"):
             continue
-        if name == "init" and "init" not in program.methods:
+        if name == "init" and "init" not in program.frozen.methods:
             call = f"return {DONE}"
         lines += [
             f"    user_{name} = user.get({name!r})",
@@ -217,9 +218,9 @@ def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functio
         if name in ("init", "set_params"):
             lines += [f"        {given}", *set_fields, *(initial if name == "init" else [])]
         lines += ["        try:", f"            {call}", "        except Exception:", f"            {failed}"]
-    made = [name for name in _METHODS if name in ("init", "set_params") or name in program.methods]
+    made = [name for name in _METHODS if name in ("init", "set_params") or name in program.frozen.methods]
     lines.append(f"    return {{{', '.join(f'{name!r}: {name}' for name in made)}}}")
-    space: dict[str, Any] = {}
+    space: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
     exec("\n".join(lines), space)  # noqa: S102
     value = np.dtype(
         [(f"v{k}", "f8" if one.type == "f8" else "i8") for k, one in enumerate(chosen.parameters)] or [("v0", "i8")]
@@ -321,7 +322,7 @@ def uncompiled(program: Program, chosen: Layout) -> Functions:
         set_params(self_, given)
         for one in chosen.fields:
             self_._row[one.name][0] = one.initial
-        if "init" in program.methods:
+        if "init" in program.frozen.methods:
             functions["init"](self_)
         return DONE
 
@@ -341,9 +342,9 @@ def uncompiled(program: Program, chosen: Layout) -> Functions:
         "set_params": two(lambda state, given: guarded(state, lambda self_: set_params(self_, given or 0))),
         "enqueue": three(decide("enqueue")),
     }
-    if "dequeue" in program.methods:
+    if "dequeue" in program.frozen.methods:
         made["dequeue"] = three(decide("dequeue"))
-    if "update" in program.methods:
+    if "update" in program.frozen.methods:
         made["update"] = two(lambda state, queue: guarded(state, lambda self_: update(self_, queue)))
     found: dict[str, int | None] = dict.fromkeys(_METHODS)
     found |= {name: ctypes.cast(one, _POINTER).value for name, one in made.items()}

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass
+from numbers import Integral, Rational, Real
+from types import FunctionType
 from typing import Any, ClassVar, Final
 
 from sojourn.core import SojournError
 from sojourn.units import Quantity
+from sojourn.wording import one_line
 
-__all__ = ["Declaration", "Declared", "Field", "Parameter", "described", "members", "own", "parameter", "snake"]
+__all__ = [
+    "Declaration",
+    "Declared",
+    "Field",
+    "Parameter",
+    "described",
+    "flags",
+    "members",
+    "methods",
+    "number",
+    "parameter",
+    "snake",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +55,15 @@ def parameter(default: Quantity | str | float | bool, doc: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A parameter as the table has it: ``field`` is the attribute's name, ``kind`` that of ``sojourn_aqm.h``."""
+    """A parameter as the table has it: ``field`` is the attribute's name, ``kind`` that of ``sojourn_aqm.h``.
+
+    ``default`` is what the class says, ``initial`` the text of it.
+    """
 
     name: str
     field: str
     kind: int
+    default: str | float | bool
     initial: str
     doc: str
 
@@ -65,8 +85,13 @@ class Field:
 _ENDINGS: Final = {"_ns": 1, "_bytes": 2, "_packets": 3, "_bit_s": 4}
 _UNITS: Final = {1: "15 ms", 2: "1500 B", 3: "100 packets", 4: "10 Mbit/s"}
 _TEXTS: Final = ("name", "title", "summary", "source", "signals_on", "limit", "period")
-_WORDS: Final = (*_TEXTS, "marks", "per_flow_state")
+_FLAGS: Final = ("marks", "per_flow_state")
+_OF_PYTHON: Final = ("annotate", "annotate_func")
+"""Functions that Python itself puts into a class."""
+_ABSENT: Final = object()
 _MOST_CELLS: Final = 65536
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
 
 
 class Declaration:
@@ -93,10 +118,21 @@ class Declaration:
     """It keeps state for each flow."""
 
 
-def own(cls: type[Declaration]) -> list[type[Declaration]]:
-    """Return the classes that a user wrote, the most general one first."""
-    is_own = (one for one in cls.__mro__ if issubclass(one, Declaration) and "is_base" not in vars(one))
-    return list(reversed(list(is_own)))
+def number(value: object) -> bool | int | float | None:
+    """Return a number as Python's own type has it, so that ``np.float64(0.5)`` is 0.5; None of anything else.
+
+    Examples
+    --------
+    >>> number(True), number(2), number("2")
+    (True, 2, None)
+    """
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()  # type: ignore[attr-defined]
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) and not isinstance(value, Rational) else None
 
 
 def snake(name: str) -> str:
@@ -118,7 +154,39 @@ def described(cls: type[Declaration]) -> dict[str, str]:
     texts["title"] = texts["title"] or cls.__name__
     texts["summary"] = texts["summary"] or (doc[0].rstrip(".") if doc else "an algorithm in Python")
     texts["limit"] = texts["limit"].replace(" ", "")
+    for name, text in texts.items():
+        if why := one_line(text):
+            raise SojournError(f"{cls.__name__}.{name} {why}")
     return texts
+
+
+def flags(cls: type[Declaration]) -> dict[str, bool]:
+    """Return what an algorithm's table says with yes or no."""
+    return {name: bool(getattr(cls, name)) for name in _FLAGS}
+
+
+def methods(cls: type[Declaration]) -> dict[str, FunctionType]:
+    """Return the methods of an algorithm, as a call would find them.
+
+    Raises
+    ------
+    SojournError
+        One that is no function: a property, a class method, an object that can be called.
+    """
+    found = {
+        name: value for name, value in _attributes(cls).items() if _is_called(value) and not isinstance(value, type)
+    }
+    for name, value in found.items():
+        if not isinstance(value, FunctionType):
+            what = f"{cls.__name__}.{name} is a {type(value).__name__}"
+            raise SojournError(
+                f"{what}, which cannot be a method; allowed: a function, written with def in the class"
+            )
+    return found
+
+
+def _is_called(value: object) -> bool:
+    return callable(value) or isinstance(value, classmethod | property)
 
 
 def members(cls: type[Declaration]) -> tuple[tuple[Declared, ...], tuple[Field, ...]]:
@@ -131,49 +199,77 @@ def members(cls: type[Declaration]) -> tuple[tuple[Declared, ...], tuple[Field, 
     """
     parameters, fields = [], []
     for name, value in _attributes(cls).items():
+        if _is_called(value):
+            continue
+        where = f"{cls.__name__}.{name}"
+        if name.startswith("_"):
+            raise SojournError(f"{where}: names of fields do not begin with an underscore")
         if isinstance(value, Parameter):
             parameters.append(_declared(cls, name, value))
-        elif isinstance(value, bool):
-            fields.append(Field(name, "?", value))
-        elif isinstance(value, int | float):
-            fields.append(Field(name, "i8" if isinstance(value, int) else "f8", value))
-        elif isinstance(value, list | tuple) and value and all(type(one) in (int, float) for one in value):
-            if len(value) > _MOST_CELLS:
-                raise SojournError(f"{cls.__name__}.{name} has {len(value)} numbers; allowed: at most {_MOST_CELLS}")
-            is_whole = all(isinstance(one, int) for one in value)
-            fields.append(Field(name, "i8" if is_whole else "f8", tuple(value)))
+        elif (found := number(value)) is not None:
+            fields.append(Field(name, _type(where, found), found))
+        elif (cells := _cells(value)) is not None:
+            if len(cells) > _MOST_CELLS:
+                raise SojournError(f"{where} has {len(cells)} numbers; allowed: at most {_MOST_CELLS}")
+            kinds = {_type(where, one) for one in cells}
+            fields.append(Field(name, "i8" if kinds == {"i8"} else "f8", cells))
         else:
             raise SojournError(
-                f"{cls.__name__}.{name} = {value!r} cannot be a field; allowed: an int, a float, a bool, a list of "
+                f"{where} = {value!r} cannot be a field; allowed: an int, a float, a bool, a list of "
                 'ints or floats, or parameter("15 ms", "what it does")'
             )
     return tuple(parameters), tuple(fields)
 
 
+def _type(where: str, value: bool | int | float) -> str:
+    if isinstance(value, int) and not _LEAST <= value <= _MOST:
+        raise SojournError(f"{where} = {value} has more than 64 bits; allowed: {_LEAST} to {_MOST}")
+    return {bool: "?", int: "i8"}.get(type(value), "f8")
+
+
+def _cells(value: object) -> tuple[int | float, ...] | None:
+    """Return the numbers of a list, a tuple or an array of one dimension; None of anything else."""
+    listed = value if isinstance(value, list | tuple) else value.tolist() if hasattr(value, "tolist") else None
+    if not isinstance(listed, list | tuple) or not listed:
+        return None
+    found = [number(one) for one in listed]
+    cells = tuple(one for one in found if one is not None and not isinstance(one, bool))
+    return cells if len(cells) == len(found) else None
+
+
 def _attributes(cls: type[Declaration]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for one in own(cls):
-        for name in one.__annotations__ if "__annotations__" in vars(one) else ():
-            if name not in vars(one) and name not in _WORDS:
-                raise SojournError(f"{cls.__name__}.{name} has no initial value; write {name}: float = 0.0")
-        written = {
-            name: value for name, value in vars(one).items() if not name.startswith("__") and name not in _WORDS
-        }
-        found |= {name: value for name, value in written.items() if not callable(value)}
-    for name in found:
-        if name.startswith("_"):
-            raise SojournError(f"{cls.__name__}.{name}: names of fields do not begin with an underscore")
-    return found
+    """Return what a user wrote into the class and into those that it comes from: by name, as Python finds it."""
+    classes = [one for one in reversed(cls.__mro__) if one is not object and "is_base" not in vars(one)]
+    names: list[str] = []
+    for one in classes:
+        annotated = list(one.__annotations__) if "__annotations__" in vars(one) else []
+        names += [name for name in (*vars(one), *annotated) if name not in (*_TEXTS, *_FLAGS)]
+    found = {name: inspect.getattr_static(cls, name, _ABSENT) for name in dict.fromkeys(names)}
+    for name, value in found.items():
+        where = f"{cls.__name__}.{name}"
+        if value is _ABSENT:
+            raise SojournError(f"{where} has no initial value; write {name}: float = 0.0")
+        if name.startswith("__") and isinstance(value, FunctionType) and name.strip("_") not in _OF_PYTHON:
+            raise SojournError(
+                f"{where} would not be called; allowed: init(self), which is called after the fields are set"
+            )
+    return {name: value for name, value in found.items() if not name.startswith("__")}
 
 
 def _declared(cls: type[Declaration], field: str, value: Parameter) -> Declared:
-    where, default = f"{cls.__name__}.{field}", value.default
+    where = f"{cls.__name__}.{field}"
+    default = value.default if isinstance(value.default, str) else number(value.default)
+    if default is None:
+        raise SojournError(
+            f'{where}: the default {value.default!r} is no number; allowed: a number, a bool, or "15 ms"'
+        )
     ending = next((one for one in _ENDINGS if field.endswith(one) and field != one), "")
     kind = _ENDINGS.get(ending, 0)
     if kind and not isinstance(default, str):
         raise SojournError(f'{where}: the default {default!r} has no unit; write it with one, as in "{_UNITS[kind]}"')
     if kind:
-        return Declared(field.removesuffix(ending), field, kind, str(default).replace(" ", ""), value.doc)
+        initial = str(default).replace(" ", "")
+        return Declared(field.removesuffix(ending), field, kind, default, initial, value.doc)
     if isinstance(default, str) and not default.rstrip().endswith("%"):
         raise SojournError(
             f'{where}: the default "{default}" has a unit that the name has not; end the name in '
@@ -181,4 +277,4 @@ def _declared(cls: type[Declaration], field: str, value: Parameter) -> Declared:
         )
     kinds = {bool: 8, int: 7, float: 6, str: 5}
     initial = str(default).lower() if isinstance(default, bool) else str(default).replace(" ", "")
-    return Declared(field, field, kinds[type(default)], initial, value.doc)
+    return Declared(field, field, kinds[type(default)], default, initial, value.doc)

@@ -1,9 +1,12 @@
 """Adds algorithms to this process: Python files, classes and libraries; versions are part of a run's identity.
 
 An algorithm that was added is called ``my_pie@5f1d83a90c42`` in canonical texts: the name, and 12 digits of a hash of
-the interface's version with the source, the compiler's version and its target, or with the bytes of a library. So all
-that compares canonical texts (identities of runs, stores, resumed plans) tells two versions apart. ``my_pie`` alone
-means the newest.
+the interface's version with what it decides with (:mod:`sojourn.plugins.frozen`), the compiler's version and its
+target, or with the bytes of a library. So all that compares canonical texts (identities of runs, stores, resumed
+plans) tells two versions apart. ``my_pie`` alone means the one that the user added last.
+
+Stores, run folders and workers get a text with all that an algorithm decides with. It is shown to be the same
+algorithm when that is added, and again in a process of its own before a run is kept.
 """
 
 from __future__ import annotations
@@ -11,27 +14,33 @@ from __future__ import annotations
 import atexit
 import base64
 import hashlib
-import importlib.util
-import linecache
+import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from sojourn import _native, core
 from sojourn.core import SojournError
 from sojourn.plugins import compiled, subset, table
-from sojourn.plugins.declared import Declaration, described
+from sojourn.plugins.declared import Declaration
+from sojourn.plugins.frozen import TEXT
 
-__all__ = ["Shipped", "add_class", "add_shipped", "load", "shipped_in"]
+__all__ = ["Named", "Shipped", "add_class", "add_shipped", "load", "repeat", "shipped_in"]
 
 _LIBRARIES: Final = (".so", ".dylib")
 _VERSIONED: Final = re.compile(r"\b[a-z][a-z0-9_]*@[0-9a-f]{12}\b")
 _LONGEST: Final = 64 << 20
+_PACKETS: Final = 20_000
+"""That another process has to decide on alike."""
+_TIME_LIMIT_S: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class Shipped:
     name
         With its version.
     kind
-        ``python`` or ``library``.
+        ``python``, ``debug`` (Python that is not compiled) or ``library``.
     content
         A source text, or the bytes of a library in base 64.
     """
@@ -65,6 +74,12 @@ class Shipped:
 
 _LOADED: Final[dict[str, Shipped]] = {}
 """Everything that this process added, by name with version."""
+_NEWEST: Final[dict[str, str]] = {}
+"""What a name without a version means."""
+_ADD: Final[dict[str, Callable[[], object]]] = {}
+"""What makes a version the one that its name alone means."""
+_REPEATED: Final[set[str]] = set()
+"""What was shown to load and decide alike in a process of its own."""
 
 
 def _version(*parts: str | bytes) -> str:
@@ -75,11 +90,21 @@ def _version(*parts: str | bytes) -> str:
     return digest.hexdigest()[:12]
 
 
-def _added(name: str, version: str, kind: str, content: str) -> str:
-    full = f"{name}@{version}"
-    _LOADED[full] = Shipped(full, kind, content)
+def _added(shipped: Shipped, add: Callable[[], object]) -> str:
+    _LOADED[shipped.name] = shipped
+    _ADD[shipped.name] = add
+    _NEWEST[shipped.name.partition("@")[0]] = shipped.name
     core.aqms.cache_clear()
-    return full
+    return shipped.name
+
+
+def _again(full: str) -> None:
+    """Make a version that was added the one that its name alone means."""
+    name = full.partition("@")[0]
+    if _NEWEST[name] != full:
+        _ADD[full]()
+        _NEWEST[name] = full
+        core.aqms.cache_clear()
 
 
 def add_class(cls: type[Declaration], *, debug: bool = False) -> str:
@@ -88,21 +113,39 @@ def add_class(cls: type[Declaration], *, debug: bool = False) -> str:
     Raises
     ------
     SojournError
-        It is not what can be compiled.
+        It is not what can be compiled, or the text that stores keep of it would not be the same algorithm.
     """
     program = subset.prepare(cls, debug=debug)
-    how = "uncompiled" if debug else compiled.target()
-    version = _version("python", how, program.source)
-    name = described(cls)["name"]
-    if f"{name}@{version}" in _LOADED and not debug:
-        return f"{name}@{version}"
-    chosen = table.layout(cls)
-    functions, keep = (compiled.uncompiled if debug else compiled.compiled)(program, chosen)
+    name, kind = program.frozen.texts["name"], "debug" if debug else "python"
+    version = _version(kind, "uncompiled" if debug else compiled.target(), program.identity)
+    full = f"{name}@{version}"
+    if full not in _ADD:
+        source = program.frozen.source()
+        _check_copy(program, source, debug=debug)
+        chosen = table.layout(program.frozen)
+        functions, keep = (compiled.uncompiled if debug else compiled.compiled)(program, chosen)
+        add = partial(_native.plugin_add_table, table.address(program.frozen, chosen, functions, keep), version)
+        try:
+            add()
+        except SojournError as error:
+            raise SojournError(f"{program.file}: {error}") from None
+        return _added(Shipped(full, kind, source), add)
+    _again(full)
+    return full
+
+
+def _check_copy(program: subset.Program, source: str, *, debug: bool) -> None:
+    """Refuse an algorithm that would be another one where it is read from the text that stores keep."""
     try:
-        _native.plugin_add_table(table.address(cls, chosen, program.file, functions, keep), version)
-    except SojournError as error:
-        raise SojournError(f"{program.file}: {error}") from None
-    return _added(name, version, "python", program.source)
+        [copy] = _classes(_executed(f"the stored copy of {program.file}", source))
+        is_same = subset.prepare(copy, debug=debug).identity == program.identity
+        why = "decides otherwise"
+    except (SojournError, ValueError) as error:
+        is_same, why = False, str(error)
+    if not is_same:
+        raise SojournError(
+            f"{program.file}: {program.frozen.name} cannot be stored, because its copy would not be the same: {why}"
+        )
 
 
 def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
@@ -134,25 +177,45 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
             raise SojournError(f"{file} is longer than {_LONGEST} bytes; allowed: up to that")
         version = _version("library", data)
         copied = str(_copy(file, data, version))
+        add = partial(_native.plugin_add_library, copied, version)
         try:
-            name = _native.plugin_add_library(copied, version)
+            name = add()
         except SojournError as error:
             # The loader names the file, too.
             why = str(error).replace(f"{copied}: {copied}", copied).replace(copied, str(file))
             raise SojournError(why) from None
-        return (_added(name, version, "library", base64.b64encode(data).decode()),)
+        return (_added(Shipped(f"{name}@{version}", "library", base64.b64encode(data).decode()), add),)
     if file.suffix != ".py":
         raise SojournError(f"{file} is no plug-in; allowed: a .py file or a shared library (.so)")
-    classes = _classes(file)
+    classes = _classes(_imported(file))
     if not classes:
         raise SojournError(f"{file} has no algorithm; allowed: a file with a subclass of sojourn.Algorithm")
     try:
-        return tuple(add_class(one, debug=debug) for one in classes)
+        names = tuple(add_class(one, debug=debug) for one in classes)
     except SojournError as error:
         # What the compiler refuses has its file and line.
-        if str(error).startswith(str(file.resolve())):
+        if str(error).startswith(str(file)):
             raise
         raise SojournError(f"{file}: {error}") from None
+    bare = [name.partition("@")[0] for name in names]
+    if twice := next((name for name in bare if bare.count(name) > 1), None):
+        raise SojournError(f'{file} has two algorithms {twice}; allowed: a name for each, as in name = "{twice}_2"')
+    return names
+
+
+class Named:
+    """Loads files one after the other, and refuses two with algorithms of one name: the name would mean the last."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[str, str]] = {}
+
+    def load(self, path: str | Path) -> None:
+        """Add the algorithms of a file, as :func:`load` does."""
+        for full in load(path):
+            name = full.partition("@")[0]
+            other, known = self._files.setdefault(name, (str(path), full))
+            if known != full:
+                raise SojournError(f"{path} and {other} both have an algorithm {name}; allowed: a name for each")
 
 
 def _copy(file: Path, data: bytes, version: str) -> Path:
@@ -174,28 +237,32 @@ def _remove() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _classes(file: Path) -> list[type[Declaration]]:
-    name = f"sojourn_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise SojournError(f"{file} cannot be imported; allowed: a file of Python")
-    module = importlib.util.module_from_spec(spec)
-    # For inspect, which looks a class's module up.
-    sys.modules[name] = module
-    linecache.checkcache(str(file))
+def _imported(file: Path) -> ModuleType:
     try:
         # Not from a cache of bytecode, which has a resolution of a second.
-        exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), module.__dict__)  # noqa: S102
+        return _executed(str(file), file.read_text(encoding="utf-8-sig"))
     except SojournError as error:
         raise SojournError(f"{file}: {error}") from None
     except SyntaxError as error:
         raise SojournError(f"{file}, line {error.lineno}: {error.msg}") from None
     except Exception as error:
         raise SojournError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _executed(file: str, text: str) -> ModuleType:
+    """Return a text as a module."""
+    module = ModuleType(f"sojourn_plugin_{hashlib.sha256(file.encode()).hexdigest()[:12]}")
+    module.__file__ = file
+    setattr(module, TEXT, text)
+    exec(compile(text, file, "exec"), module.__dict__)  # noqa: S102
+    return module
+
+
+def _classes(module: ModuleType) -> list[type[Declaration]]:
     found: list[Any] = [
         one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Declaration)
     ]
-    return [one for one in found if one.__module__ == name]
+    return [one for one in dict.fromkeys(found) if one.__module__ == module.__name__]
 
 
 def shipped_in(texts: Iterable[str | None]) -> tuple[Shipped, ...]:
@@ -212,16 +279,79 @@ def add_shipped(listed: Iterable[Shipped]) -> None:
     SojournError
         One becomes another version here: its compiler or the processor is another.
     """
+    before = dict(_NEWEST)
     for one in listed:
-        if one.name in _LOADED:
-            continue
-        with tempfile.TemporaryDirectory(prefix="sojourn-plugin-") as folder:
-            file = Path(folder) / one.file_name
-            file.write_bytes(one.data)
-            names = load(file)
-        if one.name not in names:
-            here = compiled.target() if one.kind == "python" else "the library"
+        if one.name not in _LOADED:
+            _add_shipped(one)
+    # What a name means without a version is the user's choice.
+    for full in before.values():
+        _again(full)
+
+
+def _add_shipped(one: Shipped) -> None:
+    with tempfile.TemporaryDirectory(prefix="sojourn-plugin-") as folder:
+        file = Path(folder) / one.file_name
+        file.write_bytes(one.data)
+        try:
+            names = load(file, debug=one.kind == "debug")
+        except SojournError as error:
+            why = str(error).replace(str(file), one.file_name)
+            raise SojournError(f"the stored copy of {one.name} cannot be loaded: {why}") from None
+    if one.name not in names:
+        here = "the library" if one.kind == "library" else compiled.target()
+        raise SojournError(
+            f"{one.name} is {', '.join(names)} here ({here}): results would not be those that are asked for; "
+            "allowed: the same versions of Sojourn and Numba, and the same processor"
+        )
+
+
+def repeat(listed: Iterable[Shipped]) -> None:
+    """Show that algorithms load from what is kept of them, in a process of its own, and decide as they do here.
+
+    Raises
+    ------
+    SojournError
+        One does not.
+    """
+    new = [one for one in listed if one.name not in _REPEATED]
+    if not new:
+        return
+    names = ", ".join(one.name for one in new)
+    command = [sys.executable, "-c", "from sojourn.plugins.loading import _child; _child()"]
+    try:
+        given = json.dumps([astuple(one) for one in new])
+        child = subprocess.run(  # noqa: S603
+            command, input=given, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT_S
+        )
+        why = (child.stderr.strip().splitlines() or [f"the process ended with {child.returncode}"])[-1]
+        is_loaded = child.returncode == 0
+    except subprocess.TimeoutExpired:
+        is_loaded, why = False, f"it takes longer than {_TIME_LIMIT_S} s"
+    if not is_loaded:
+        raise SojournError(
+            f"{names}: what a store would keep cannot be used in another process, so nothing is run: {why}"
+        )
+    for one, decided in zip(new, json.loads(child.stdout.splitlines()[-1]), strict=True):
+        if decided != _decided(one):
             raise SojournError(
-                f"{one.name} is {', '.join(names)} here ({here}): results would not be those that are asked for; "
-                "allowed: the same versions of Sojourn and Numba, and the same processor"
+                f"{one.name} decides otherwise in another process, so its runs could not be repeated and nothing is "
+                "run; allowed: an algorithm that depends on nothing but its parameters, packets and queue"
             )
+        _REPEATED.add(one.name)
+
+
+def _decided(one: Shipped) -> str:
+    # Without the compiler a method may print, or stop in a debugger.
+    found = {} if one.kind == "debug" else json.loads(_native.plugin_decisions(one.name, _PACKETS, 1, 0))
+    # The place of a fault has the name of a file.
+    return json.dumps({name: value for name, value in found.items() if name != "fault"})
+
+
+def _child() -> None:
+    listed = [Shipped(*one) for one in json.load(sys.stdin)]
+    try:
+        add_shipped(listed)
+    except SojournError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    print(json.dumps([_decided(one) for one in listed]))

@@ -11,7 +11,8 @@ import numpy as np
 
 from sojourn import _native
 from sojourn.core import SojournError
-from sojourn.plugins.declared import Declaration, Declared, Field, described, members
+from sojourn.plugins.declared import Declared, Field
+from sojourn.plugins.frozen import Frozen
 from sojourn.plugins.subset import LINE, STEPS
 
 __all__ = ["PACKET", "QUEUE", "VERSION", "Layout", "address", "host", "layout"]
@@ -72,9 +73,9 @@ class Layout:
     state: np.dtype[Any]
 
 
-def layout(cls: type[Declaration]) -> Layout:
+def layout(frozen: Frozen) -> Layout:
     """Return the layout of an algorithm's state."""
-    parameters, fields = members(cls)
+    parameters, fields = frozen.parameters, frozen.fields
     columns: list[Any] = [(one.field, one.type) for one in parameters]
     columns += [
         (one.name, one.type, (len(one.initial),)) if isinstance(one.initial, tuple) else (one.name, one.type)
@@ -92,25 +93,21 @@ _KEPT: Final[list[Any]] = []
 """Tables and what they point to, which stay for the rest of the process."""
 
 
-def address(
-    cls: type[Declaration], chosen: Layout, file: str, functions: dict[str, int | None], keep: Sequence[object]
-) -> int:
+def address(frozen: Frozen, chosen: Layout, functions: dict[str, int | None], keep: Sequence[object]) -> int:
     """Return where the table of an algorithm is.
 
     Parameters
     ----------
-    cls
-        Its class.
+    frozen
+        The algorithm.
     chosen
         Its layout.
-    file
-        For messages.
     functions
         Addresses by name; None where there is none.
     keep
         What the addresses are of.
     """
-    texts = {name: text.encode() for name, text in described(cls).items()}
+    file, texts = frozen.file, {name: text.encode() for name, text in frozen.texts.items()}
     parameters = (_Parameter * max(len(chosen.parameters), 1))(
         *(
             _Parameter(one.name.encode(), one.initial.encode(), one.doc.encode(), one.kind)
@@ -124,7 +121,7 @@ def address(
     )
     if ("update" in functions and functions["update"] is not None) != bool(texts["period"]):
         raise SojournError(
-            f"{file}: update and period belong together in {cls.__name__}; allowed: a method update and, for "
+            f"{file}: update and period belong together in {frozen.name}; allowed: a method update and, for "
             'example, period = "tupdate" for a parameter tupdate_ns; or neither'
         )
     table = _Table(
@@ -138,7 +135,7 @@ def address(
         limit=texts["limit"],
         period=texts["period"] or None,
         file=file.encode(),
-        flags=int(cls.marks) | 2 * int(cls.per_flow_state),
+        flags=int(frozen.flags["marks"]) | 2 * int(frozen.flags["per_flow_state"]),
         line_offset=_offset(chosen, LINE),
         state_bytes=chosen.state.itemsize,
         state_align=8,

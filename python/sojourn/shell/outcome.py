@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import tables
+from sojourn import metrics, tables
 from sojourn.cli import text
 from sojourn.core import Document
 from sojourn.scheme import Scheme
@@ -108,6 +108,17 @@ class Outcome:
                 return f"{name} sent frames {late * 1e3:.2f} ms late on average"
         return None
 
+    @property
+    def impossible(self) -> list[str]:
+        """Values that a metric cannot have, in words: a fault of the device or of its clocks."""
+        known = metrics.catalogue()
+        return [
+            f"{metric} of {name} is {value:g}"
+            for name, way in self.ways.items()
+            for metric, value in way.metrics.items()
+            if ("queue", metric) in known and not known["queue", metric].allows(value)
+        ]
+
     def table(self) -> str:
         """Return the table that the shell prints."""
 
@@ -147,6 +158,8 @@ class Outcome:
             "rate lost, %",
         ]
         table = text.table(headers, rows, numbers=True)
+        if self.impossible:
+            table = f"{table}\nWARNING: impossible values were measured: {'; '.join(self.impossible)}"
         if self.late is None:
             return table
         return f"{table}\nMARKED: {self.late}; repeat it on a quieter machine or at a lower rate"
@@ -164,12 +177,12 @@ class Outcome:
             for name, queue in DIRECTIONS
         ]
         counts = [way.metrics for way in self.ways.values()]
-        arrived = sum(int(found["arrivals_packets"] or 0) for found in counts)
+        arrived = sum(int(found["offered"] or 0) for found in counts)
         dropped = sum(int(found["drops_packets"] or 0) + int(found["link_losses_packets"] or 0) for found in counts)
         forwarded = sum(int(found["forwarded"] or 0) for found in counts)
         delivered = forwarded - sum(int(found["link_losses_packets"] or 0) for found in counts)
         for queue in queues:
-            queue["metrics"].pop("forwarded")
+            del queue["metrics"]["forwarded"], queue["metrics"]["offered"]
         return {
             "seed": self.seed,
             "replication": 0,
@@ -213,6 +226,7 @@ class Outcome:
                 "world": {
                     "kind": "real",
                     "late": self.late,
+                    "impossible": self.impossible,
                     "exit_status": self.status,
                     "ways": {
                         name: {
@@ -277,16 +291,17 @@ def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, durat
     sojourns = new["sojourn_totals"]["packets"] - old["sojourn_totals"]["packets"]
     sojourn_s = new["sojourn_totals"]["sum_s"] - old["sojourn_totals"]["sum_s"]
     overflow, early, flow = (counted(f"dropped_{why}") for why in ("overflow", "early", "flow"))
-    drops, arrived, marks = overflow + early + flow, counted("arrived"), counted("marked")
+    drops, sent, marks = overflow + early + flow, counted("forwarded"), counted("marked")
+    left = sent + drops
     throughput = counted("forwarded", "bytes") * 8 / duration_s if duration_s > 0 else 0.0
     p50, p99 = (new["sojourn_all"][name] for name in ("p50_s", "p99_s"))
-    metrics = {
+    measured_values = {
         # Little's law: arrivals that left, times how long they waited.
         "queue_packets_mean": sojourn_s / duration_s if duration_s > 0 else None,
         "sojourn_ms_mean": sojourn_s / sojourns * 1e3 if sojourns else None,
         "sojourn_ms_p50": None if p50 is None or not sojourns else p50 * 1e3,
         "sojourn_ms_p99": None if p99 is None or not sojourns else p99 * 1e3,
-        "arrivals_packets": arrived,
+        "arrivals_packets": left,
         "drops_packets": drops,
         "drops_overflow_packets": overflow,
         "drops_early_packets": early,
@@ -295,9 +310,10 @@ def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, durat
         "link_losses_packets": on_link("lost"),
         "link_overtakes_packets": on_link("overtakes"),
         "link_duplicates_packets": on_link("duplicates"),
-        "loss_ratio": drops / arrived if arrived else None,
-        "mark_ratio": marks / arrived if arrived else None,
-        "forwarded": counted("forwarded"),
+        "loss_ratio": drops / left if left else None,
+        "mark_ratio": marks / left if left else None,
+        "offered": counted("arrived"),
+        "forwarded": sent,
     }
     # What never reached the queue of the near port, and what the far one could not send.
     near, far = ("missed", "oversize"), ("send_failed", "link_dropped")
@@ -305,7 +321,7 @@ def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, durat
     missed = sum(after["ports"][at]["counters"][name] - before["ports"][at]["counters"][name] for at, name in lost_at)
     missed += new["stale"] - old["stale"] + new["no_room"] - old["no_room"]
     return Way(
-        metrics=metrics,
+        metrics=measured_values,
         throughput_bit_s=throughput,
         lateness_s={name: new["lateness"][name] for name in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")},
         lost_rate_s=new["late_s"] - old["late_s"],

@@ -183,13 +183,16 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
     keys = ["scheme", "replication", "flow"]
     samples = samples.merge(chosen[[*keys, "flow_start_s"]], on=keys)
     samples = samples[samples["flow_start_s"] <= samples["window"] * length_s]
-    means = samples.groupby(["scheme", "window", "replication", "flow"], sort=False)["value"].mean().reset_index()
+    by_flow = samples.groupby(["scheme", "window", "replication", "flow"], sort=False)["value"]
+    means = by_flow.agg(["mean", "count", "size"]).reset_index()
+    # A flow that has ended has no values.
+    means = means[means["count"] == means["size"]]
     rows = []
     for label in results.labels:
         of_scheme = means[means["scheme"] == label]
         for place in range(windows):
             of_window = of_scheme[of_scheme["window"] == place]
-            parts = [part["value"].to_numpy(dtype=np.float64) for _, part in of_window.groupby("replication")]
+            parts = [part["mean"].to_numpy(dtype=np.float64) for _, part in of_window.groupby("replication")]
             for name, measure in OVER_TIME.items():
                 limits = _limits([measure(part) for part in parts])
                 rows.append((label, place * length_s, (place + 1) * length_s, name, *limits))

@@ -74,7 +74,7 @@ def goodput_over_intervals(
 
     Notes
     -----
-    A flow counts in the intervals after its start and before its completion, within the measured time. RFC 5166,
+    A flow counts in the intervals after its start and before its end, within the measured time. RFC 5166,
     section 2.4, names the coefficient of variation of a flow's throughput as a measure of smoothness.
     """
     flows = results.flows[results.flows["flow_start_s"].notna()]
@@ -132,7 +132,8 @@ def _of_flow(flow: pd.Series, curve: tuple[Floats, Floats], round_trips: float, 
     took = float(flow["flow_completion_s"])
     start_s = max(float(flow["flow_start_s"]), warm_up_s)
     end_s = math.inf if math.isnan(took) else float(flow["flow_start_s"]) + took
-    alive = (t_s - step_s >= start_s - 1e-9) & (t_s <= end_s + 1e-9)
+    # A flow that was stopped has no values after its end.
+    alive = (t_s - step_s >= start_s - 1e-9) & (t_s <= end_s + 1e-9) & np.isfinite(values)
     each = math.ceil(length_s / step_s - 1e-9)
     kept = values[alive]
     whole = kept.size // each

@@ -48,8 +48,8 @@ mod tests {
         let (mut pool, mut chain) = (Pool::default(), Chain::default());
         for (flow, ack) in packets {
             let number = ack.unwrap_or(0);
-            let ack = AckFields { pure: ack.is_some(), precious: number < 0, number: number.unsigned_abs() as u32 };
-            pool.push(&mut chain, Packet { flow: *flow, ack, ..Packet::default() });
+            let ack = AckFields::of_segment(ack.is_some(), number.unsigned_abs() as u32, number < 0, false);
+            pool.push(&mut chain, Packet { flow: *flow, ack, ..Packet::without_signals(0) });
         }
         let place = superfluous(&pool, &chain, aggressive)?;
         let position = pool.iter(&chain).position(|(at, _)| at == place);

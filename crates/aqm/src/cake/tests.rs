@@ -33,7 +33,7 @@ impl Link {
 
     /// `n` packets of a flow, which is a host of its own.
     fn flow(&mut self, flow: u32, bytes: u32, n: usize) -> Vec<u64> {
-        let packet = Packet { flow, source: flow, destination: flow, bytes, ..Packet::default() };
+        let packet = Packet { flow, source: flow, destination: flow, bytes, ..Packet::without_signals(0) };
         (0..n).map(|_| self.offer(packet.clone())).collect()
     }
 
@@ -125,7 +125,7 @@ fn non_queue_building_traffic_shares_the_tin_of_best_effort() {
     let mut link = Link::new("bandwidth 10mbit");
     link.flow(1, 1500, 50);
     link.send();
-    let nqb = link.offer(Packet { flow: 2, bytes: 100, dscp: 45, ..Packet::default() });
+    let nqb = link.offer(Packet { flow: 2, bytes: 100, dscp: 45, ..Packet::without_signals(0) });
     let sent: Vec<u64> = (0..2).filter_map(|_| link.send()).map(|packet| packet.serial).collect();
     assert!(sent.contains(&nqb), "{sent:?}");
 }
@@ -198,7 +198,7 @@ fn shares(text: &str, dscps: &[u8], packets: usize) -> Vec<f64> {
         destination: i as u32,
         bytes: 1000,
         dscp: dscps[i],
-        ..Packet::default()
+        ..Packet::without_signals(0)
     };
     for i in 0..dscps.len() {
         for _ in 0..3 {
@@ -245,7 +245,7 @@ fn voice_within_its_share_goes_first() {
     let mut link = Link::new("bandwidth 8mbit");
     let bulk = link.flow(1, 1000, 10);
     assert_eq!(link.send().map(|packet| packet.serial), Some(bulk[0]));
-    let voice = link.offer(Packet { flow: 2, bytes: 200, dscp: 46, ..Packet::default() });
+    let voice = link.offer(Packet { flow: 2, bytes: 200, dscp: 46, ..Packet::without_signals(0) });
     assert_eq!(link.send().map(|packet| packet.serial), Some(voice));
 }
 
@@ -260,7 +260,7 @@ fn hosts_share_equally_and_their_flows_within() {
             source: if flow == 0 { 1 } else { 2 },
             destination: 10 + flow,
             bytes: 1000,
-            ..Packet::default()
+            ..Packet::without_signals(0)
         };
         for n in 0..20 {
             link.offer(packet(n % 5));
@@ -308,9 +308,9 @@ fn overflow_takes_the_head_of_the_fattest_queue_of_all_tins() {
     let mut link = Link::new("memlimit 5000B");
     let a = link.flow(1, 1000, 3);
     let voice: Vec<u64> =
-        (0..4).map(|_| link.offer(Packet { flow: 2, bytes: 500, dscp: 46, ..Packet::default() })).collect();
+        (0..4).map(|_| link.offer(Packet { flow: 2, bytes: 500, dscp: 46, ..Packet::without_signals(0) })).collect();
     assert!(link.host.log.dropped.is_empty());
-    let last = link.offer(Packet { flow: 2, bytes: 1500, dscp: 46, ..Packet::default() });
+    let last = link.offer(Packet { flow: 2, bytes: 1500, dscp: 46, ..Packet::without_signals(0) });
     // 6500 B: voice has 3500, then 3000 (as many as the other, which came first), and so on until 5000 fit.
     assert_eq!(link.host.log.dropped, [(voice[0], Reason::Overflow), (a[0], Reason::Overflow)]);
     assert_eq!(link.cake.backlog(), Backlog { packets: 6, bytes: 5000 });
@@ -345,7 +345,7 @@ fn ecn_marks_unless_off() {
     let marks = |text: &str| {
         let mut link = Link::new(text);
         for _ in 0..40 {
-            link.offer(Packet { flow: 1, bytes: 1000, ecn: Ecn::Ect0, ..Packet::default() });
+            link.offer(Packet { flow: 1, bytes: 1000, ecn: Ecn::Ect0, ..Packet::without_signals(0) });
         }
         link.send();
         link.host.at_ms(6.0);
@@ -364,7 +364,7 @@ fn acks_that_say_nothing_new_are_dropped() {
         let mut link = Link::new(text);
         for number in 1..=n {
             let ack = AckFields { pure: true, precious: false, number };
-            link.offer(Packet { flow: 1, bytes: 60, ack, ..Packet::default() });
+            link.offer(Packet { flow: 1, bytes: 60, ack, ..Packet::without_signals(0) });
         }
         assert!(link.host.log.dropped.iter().all(|(_, reason)| *reason == Reason::Flow));
         let dropped = link.get("tin0_ack_drops_packets");
@@ -391,7 +391,7 @@ fn with_ingress_a_drop_uses_bandwidth() {
 fn washing_clears_the_dscp_after_it_has_chosen_the_tin() {
     for (text, dscp) in [("", 46), ("wash", 0)] {
         let mut link = Link::new(text);
-        link.offer(Packet { flow: 1, bytes: 60, dscp: 46, ..Packet::default() });
+        link.offer(Packet { flow: 1, bytes: 60, dscp: 46, ..Packet::without_signals(0) });
         assert_eq!(link.get("tin2_backlog_packets"), 1.0);
         assert_eq!(link.send().map(|packet| packet.dscp), Some(dscp));
     }
@@ -422,7 +422,7 @@ fn draining_and_resetting() {
     link.cake.reset();
     // The shaper still holds: packets that wait do not burst.
     assert_eq!(link.holds_ns(), Some(8_000_000));
-    let voice = link.offer(Packet { flow: 3, bytes: 100, dscp: 46, ..Packet::default() });
+    let voice = link.offer(Packet { flow: 3, bytes: 100, dscp: 46, ..Packet::without_signals(0) });
     let drained: Vec<u64> = core::iter::from_fn(|| link.cake.drain()).map(|packet| packet.serial).collect();
     assert_eq!(drained[0], voice);
     let of = |flow: &[u64]| drained.iter().copied().filter(|n| flow.contains(n)).collect::<Vec<_>>();

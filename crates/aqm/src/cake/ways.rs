@@ -180,7 +180,7 @@ mod tests {
 
     /// Packets of flow n, which become sparse, so that their queue is taken.
     fn arrive(cake: &mut Cake, flow: u32) -> usize {
-        let packet = Packet { flow, source: flow, destination: flow, ..Packet::default() };
+        let packet = Packet { flow, source: flow, destination: flow, ..Packet::without_signals(0) };
         let at = cake.classify(0, &packet, 7);
         if cake.flows[at].set == Set::Idle {
             cake.tins[0].change(&mut cake.flows[at], Set::Sparse);
@@ -220,7 +220,7 @@ mod tests {
             let packets = [(1, 1, 1), (2, 1, 1), (3, 1, 2), (4, 2, 1), (5, 2, 2)];
             let mut all: Vec<usize> = packets
                 .map(|(flow, source, destination)| {
-                    let at = cake.classify(0, &Packet { flow, source, destination, ..Packet::default() }, 3);
+                    let at = cake.classify(0, &Packet { flow, source, destination, ..Packet::without_signals(0) }, 3);
                     cake.tins[0].change(&mut cake.flows[at], Set::Sparse);
                     at
                 })

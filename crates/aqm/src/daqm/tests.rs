@@ -329,7 +329,7 @@ fn samples_caught_up_after_idle_equal_a_timers() {
             lazy.advance(now, BitRate::ZERO, &queue);
             assert_eq!(lazy.samples.last_five(), timer.samples.last_five());
             if random.below(2) == 0 {
-                queue.push(Packet::default());
+                queue.push(Packet::without_signals(0));
             } else {
                 queue.pop();
             }

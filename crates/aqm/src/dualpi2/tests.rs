@@ -484,7 +484,7 @@ fn tcs_words_and_texts() {
 /// `n` arrivals of 1500 B with DSCP 45.
 fn offer_nqb(host: &mut DisciplineHost, queue: &mut DualPi2, ecn: Ecn, n: u64) {
     for serial in 0..n {
-        queue.enqueue(&mut host.cx(), Packet { serial, bytes: 1500, ecn, dscp: 45, ..Packet::default() });
+        queue.enqueue(&mut host.cx(), Packet { serial, bytes: 1500, ecn, dscp: 45, ..Packet::without_signals(0) });
     }
 }
 

@@ -149,7 +149,7 @@ fn packets_that_a_container_takes_are_no_longer_counted() {
         counters: &mut counters,
         told: false,
     };
-    (0..3).for_each(|_| sfb.enqueue(&mut cx, &mut queue, Packet { bytes: 100, ..Packet::default() }));
+    (0..3).for_each(|_| sfb.enqueue(&mut cx, &mut queue, Packet { bytes: 100, ..Packet::without_signals(0) }));
     let most = |sfb: &Sfb| sfb.sets[0].packets.iter().flatten().copied().max();
     assert_eq!(most(&sfb), Some(3));
     queue.pop();
@@ -158,7 +158,7 @@ fn packets_that_a_container_takes_are_no_longer_counted() {
     assert_eq!(most(&sfb), Some(1));
     // A new instance over a queue that is not empty does not count what it did not see.
     let mut fresh = Sfb::new(&small());
-    fresh.enqueue(&mut cx, &mut queue, Packet { bytes: 100, ..Packet::default() });
+    fresh.enqueue(&mut cx, &mut queue, Packet { bytes: 100, ..Packet::without_signals(0) });
     fresh.dequeue(&mut cx, &mut queue);
     assert_eq!(most(&fresh), Some(1));
     fresh.dequeue(&mut cx, &mut queue);

@@ -79,7 +79,7 @@ fn a_selector_names_the_packets_that_ce_threshold_marks() {
         // ECT(1), ECT(0), and ECT(0) of class EF: 46 << 2 = 0xb8.
         host.offer(&mut *queue, 1, 1000, Ecn::Ect1);
         host.offer(&mut *queue, 1, 1000, Ecn::Ect0);
-        queue.enqueue(&mut host.cx(), Packet { bytes: 1000, ecn: Ecn::Ect0, dscp: 46, ..Packet::default() });
+        queue.enqueue(&mut host.cx(), Packet { bytes: 1000, ecn: Ecn::Ect0, dscp: 46, ..Packet::without_signals(0) });
         host.at_ms(2.0);
         let ce: Vec<bool> = (0..3).filter_map(|_| host.take_packet(&mut *queue)).map(|p| p.ecn == Ecn::Ce).collect();
         marked.push(ce);

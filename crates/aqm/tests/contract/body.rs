@@ -4,7 +4,7 @@
 
 use sojourn_aqm::{
     AckFields, Backlog, Config, Counters, Cx, Dequeued, Discipline, DropsAt, Ecn, Observer, Order, Packet, Random,
-    Reason,
+    Reads, Reason,
 };
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +98,8 @@ struct Extras {
     observe: bool,
     /// Continues with a copy.
     copy: bool,
+    /// Leaves out the signals that the discipline says it does not read.
+    blind: bool,
 }
 
 #[derive(Default)]
@@ -139,6 +141,8 @@ struct Host<'a> {
     inside_bytes: u64,
     marked: BTreeSet<u64>,
     names: Option<Vec<&'static str>>,
+    /// The signals that are filled in.
+    reads: Reads,
     events: Vec<Event>,
 }
 
@@ -166,7 +170,9 @@ impl<'a> Host<'a> {
     }
 
     fn enqueue(&mut self, flow: u32, bytes: u32, ecn: Ecn) {
+        let reads = self.reads;
         let packet = Packet {
+            enqueued: Instant::ZERO,
             serial: self.arrivals,
             // A handle that says nothing about order.
             handle: (self.arrivals as u32).wrapping_mul(2_654_435_761),
@@ -176,15 +182,18 @@ impl<'a> Host<'a> {
             source: flow % 3,
             destination: flow % 5,
             dscp: dscp(flow),
-            window: (flow * 2) as u16,
+            window: if reads.window { (flow * 2) as u16 } else { 0 },
             ecn,
-            ack: AckFields {
-                pure: bytes <= 64 && flow.is_multiple_of(2),
-                precious: self.arrivals.is_multiple_of(11),
-                // Mostly rising.
-                number: (self.arrivals as u32 * 7) ^ (flow & 1),
+            ack: if reads.ack {
+                AckFields {
+                    pure: bytes <= 64 && flow.is_multiple_of(2),
+                    precious: self.arrivals.is_multiple_of(11),
+                    // Mostly rising.
+                    number: (self.arrivals as u32 * 7) ^ (flow & 1),
+                }
+            } else {
+                AckFields::NONE
             },
-            ..Packet::default()
         };
         self.offer(packet);
     }
@@ -370,6 +379,12 @@ fn dscp(flow: u32) -> u8 {
 }
 
 fn run(subjects: &[Subject], data: &[u8], extras: Extras) -> Vec<Event> {
+    // A host knows beforehand which disciplines a queue will have.
+    let each = subjects.iter().map(|subject| (subject.build)().reads());
+    let reads = each.fold(Reads { ack: !extras.blind, window: !extras.blind }, |all, one| Reads {
+        ack: all.ack | one.ack,
+        window: all.window | one.window,
+    });
     let mut host = Host {
         promise: subjects[0].promise,
         queue: (subjects[0].build)(),
@@ -385,6 +400,7 @@ fn run(subjects: &[Subject], data: &[u8], extras: Extras) -> Vec<Event> {
         inside_bytes: 0,
         marked: BTreeSet::new(),
         names: None,
+        reads,
         events: Vec::new(),
     };
     let mut data = data.iter().map(|byte| u64::from(*byte));
@@ -436,11 +452,15 @@ fn run(subjects: &[Subject], data: &[u8], extras: Extras) -> Vec<Event> {
 /// With the configuration and what it broke.
 pub fn check(subjects: &[Subject], data: &[u8]) {
     let plain = run(subjects, data, Extras::default());
-    let both: &[_] = &[("observed, a copy decides otherwise", Extras { observe: true, copy: true })];
+    let both: &[_] = &[("observed, a copy decides otherwise", Extras { observe: true, copy: true, blind: false })];
     let each: &[_] = &[
         ("the same seed and input decide otherwise", Extras::default()),
-        ("reading the internals changes decisions", Extras { observe: true, copy: false }),
-        ("a copy decides otherwise than the original", Extras { observe: false, copy: true }),
+        ("reading the internals changes decisions", Extras { observe: true, ..Extras::default() }),
+        ("a copy decides otherwise than the original", Extras { copy: true, ..Extras::default() }),
+        (
+            "without a signal that `reads` does not name it decides otherwise",
+            Extras { blind: true, ..Extras::default() },
+        ),
     ];
     for &(what, extras) in if cfg!(miri) { both } else { each } {
         let again = run(subjects, data, extras);

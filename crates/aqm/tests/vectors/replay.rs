@@ -184,7 +184,7 @@ fn draws(word: &str) -> Result<Vec<u64>, String> {
 
 /// The packet with the facts `key=value` set.
 fn packet(bytes: &str, facts: &[&str]) -> Result<Packet, String> {
-    let mut packet = Packet { bytes: number(bytes)? as u32, ..Packet::default() };
+    let mut packet = Packet { bytes: number(bytes)? as u32, ..Packet::without_signals(0) };
     for fact in facts {
         let allowed = "allowed: flow, source, destination, ecn, dscp, window, ack";
         let refuse = || format!("\"{fact}\" is no fact key=value; {allowed}");

@@ -26,7 +26,7 @@ fn read(frame: &[u8], key: Key) -> Parsed {
         destination: 0,
         ecn: 0,
         dscp: 0,
-        ack: AckFields::default(),
+        ack: AckFields::NONE,
         ip: 0,
         fault: None,
     };
@@ -53,7 +53,7 @@ fn read(frame: &[u8], key: Key) -> Parsed {
             class: Class::Other,
             ecn: 0,
             dscp: 0,
-            ack: AckFields::default(),
+            ack: AckFields::NONE,
             ip: 0,
             fault: (!payload.carried).then_some(fault),
             ..parsed
@@ -175,8 +175,8 @@ fn ack_fields(packet: &[u8], at: usize) -> Result<AckFields, Fault> {
     const ECE_CWR: u8 = 0xc0;
     let bare = packet.len() == at + length;
     let pure = bare && flags & ACK != 0 && flags & FIN_SYN_RST == 0;
-    let precious = pure && (flags & ECE_CWR != 0 || has_sack(options));
-    Ok(AckFields { pure, precious, number: be32_of(header, 8) })
+    let says_ecn = flags & ECE_CWR != 0;
+    Ok(AckFields::of_segment(pure, be32_of(header, 8), says_ecn, pure && !says_ecn && has_sack(options)))
 }
 
 /// Bound: options are at most 40 bytes, and each takes one at least.

@@ -192,7 +192,7 @@ fn checksum(header: &[u8]) -> u16 {
 /// What the other parser says: DSCP, ECN, class, and what a flow is told by.
 fn independent(frame: &[u8]) -> (u8, u8, Class, AckFields, Vec<u8>) {
     let sliced = SlicedPacket::from_ethernet(frame).unwrap_or_else(|error| panic!("{error}: {frame:x?}"));
-    let none = AckFields::default();
+    let none = AckFields::NONE;
     let (dscp, ecn, addresses, protocol, fragmented) = match &sliced.net {
         Some(NetSlice::Ipv4(ip)) => {
             let header = ip.header();

@@ -19,8 +19,6 @@ const SEED: u64 = 3;
 /// Ethernet, IPv4 and UDP: what a frame has besides its payload.
 const HEADERS: u32 = 42;
 const OVERHEAD: u32 = 24;
-/// The simulator's name for the stream of a queue's random numbers.
-const QUEUE: &str = "queues/a->b";
 
 /// Source host, port, type of service: three hosts, five flows, every ECN codepoint, three classes of traffic.
 const FLOWS: [(u8, u16, u8); 5] = [(1, 1, 0x00), (1, 2, 0x02), (2, 3, 0xb9), (3, 4, 0x20), (3, 5, 0x03)];
@@ -41,6 +39,8 @@ struct Between {
     overhead: u32,
     delay: Span,
     link: Link,
+    /// The queue's name in the simulator, by which it draws random numbers.
+    queue: &'static str,
 }
 
 /// At 8 Mbit/s, with all that Ethernet adds.
@@ -53,6 +53,7 @@ fn plain() -> Between {
         overhead: OVERHEAD,
         delay: Span::from_millis(1),
         link: Link::default(),
+        queue: "a->b",
     }
 }
 
@@ -188,7 +189,7 @@ fn prepared(between: &Between, scheme: &str, known: &Known) -> (Simulation, usiz
     let network = Arc::new(scenario::load(&scenario(between), "test", &[]).unwrap().resolve().unwrap());
     let options = Options { scheme: Some(scheme.parse().unwrap()), seed: SEED, ..Options::default() };
     let port = network.ports.iter().position(|port| port.under_test).unwrap();
-    assert_eq!(format!("queues/{}", network.ports[port].name), QUEUE);
+    assert_eq!(network.ports[port].name, between.queue);
     let mut simulation = Simulation::new(network, options);
     for (n, facts) in known.iter().enumerate() {
         assert!(simulation.identify(n, facts));
@@ -219,6 +220,24 @@ fn device(scheme: &str, log: &[Event], host: Host, key: Key) -> Vec<Event> {
 
 /// As [`device`], with what its link did.
 fn device_over(between: &Between, scheme: &str, log: &[Event], host: Host, key: Key) -> (Vec<Event>, ChannelCounts) {
+    let flows = known().map(|facts| facts.flow);
+    let frames = arrivals(log).map(|(at, facts)| {
+        let n = flows.iter().position(|flow| *flow == facts.flow).unwrap();
+        (at, datagram(n, PAYLOADS[n] + HEADERS))
+    });
+    let last = log.last().map_or(Instant::ZERO, |event| event.at);
+    device_of(between, scheme, frames, last, host, key)
+}
+
+/// The decisions of the device on these frames, up to `last`, and what its link did.
+fn device_of(
+    between: &Between,
+    scheme: &str,
+    mut frames: impl Iterator<Item = (Instant, Vec<u8>)>,
+    last: Instant,
+    host: Host,
+    key: Key,
+) -> (Vec<Event>, ChannelCounts) {
     let config = PathConfig {
         scheme: Some(scheme.parse().unwrap()),
         rate: between.rate,
@@ -226,27 +245,24 @@ fn device_over(between: &Between, scheme: &str, log: &[Event], host: Host, key: 
         burst: Span::from_secs(1),
         delay: between.delay,
     };
+    let stream = |what: &str| Stream::new(SEED, 0, &format!("{what}/{}", between.queue));
     let seen = Arc::<Mutex<Vec<Event>>>::default();
     let sink = Arc::clone(&seen);
-    let mut forth = Path::new(&config, Box::new(Stream::new(SEED, 0, QUEUE)), key, Recorder::idle());
-    forth.set_link(between.link.clone(), |what| Box::new(Stream::new(SEED, 0, &format!("{what}/a->b"))));
+    let mut forth = Path::new(&config, Box::new(stream("queues")), key, Recorder::idle());
+    forth.set_link(between.link.clone(), |what| Box::new(stream(what)));
     forth.log_to(Some(Box::new(move |event| sink.lock().unwrap().push(event))));
     let at_once = PathConfig { scheme: None, ..config };
     let back = Path::new(&at_once, Box::new(random::Stream::new(1)), key, Recorder::idle());
     let ((a, far_a), (b, far_b)) = (loopback("a"), loopback("b"));
     let mut engine = Engine::new(Pool::new(16384, 2048, 0).unwrap(), [Box::new(a), Box::new(b)], [forth, back]);
-    let flows = known().map(|facts| facts.flow);
-    let last = log.last().map_or(Instant::ZERO, |event| event.at);
-    let mut arrivals = arrivals(log);
-    let mut next = arrivals.next();
+    let mut next = frames.next();
     loop {
         let due = if host == Host::Late && next.is_some() { None } else { engine.next_due() };
         let due = due.filter(|due| *due <= last);
-        let Some(now) = next.map(|(at, _)| at).into_iter().chain(due).min() else { break };
-        if let Some((_, facts)) = next.filter(|(at, _)| *at == now) {
-            let n = flows.iter().position(|flow| *flow == facts.flow).unwrap();
-            far_a.put(datagram(n, PAYLOADS[n] + HEADERS));
-            next = arrivals.next();
+        let Some(now) = next.iter().map(|(at, _)| *at).chain(due).min() else { break };
+        if let Some((_, frame)) = next.take_if(|(at, _)| *at == now) {
+            far_a.put(frame);
+            next = frames.next();
         }
         engine.step(now).unwrap();
         while far_b.get().is_some() {}
@@ -361,5 +377,62 @@ fn the_device_decides_as_the_simulator_does_over_any_link() {
                 assert_eq!(link.lost > Some(20), ["lossy", "changing"].contains(&name), "{name}: {link:?}");
             }
         }
+    }
+}
+
+/// A download whose acknowledgements wait in a narrow upstream queue; the frames that a capture of this queue has go through
+/// the device. Both filter the same acknowledgements.
+#[test]
+fn the_device_filters_the_acknowledgements_that_the_simulator_filters() {
+    let up = Between { rate: BitRate::from_bit_s(500_000), overhead: 0, delay: Span::from_millis(15), ..plain() };
+    let up = Between { link: Link { framing: "raw".parse().ok(), ..Link::default() }, queue: "home->net", ..up };
+    for (scheme, more) in [
+        ("cake bandwidth 500kbit ack-filter", ""),
+        ("cake bandwidth 500kbit ack-filter-aggressive", ""),
+        // Every acknowledgement has SACK blocks or counts marks: none goes.
+        ("cake bandwidth 500kbit ack-filter", "transport = { ecn = true, ecn_feedback = \"accecn\" }"),
+    ] {
+        let text = format!(
+            "name = \"acks\"\nduration = \"8 s\"\n[[links]]\nname = \"line\"\nfrom = \"net\"\nto = \"home\"\n\
+             rate = {{ down = \"50 Mbit/s\", up = \"500 kbit/s\" }}\ndelay = \"15 ms\"\n\
+             queue = {{ down = \"pfifo limit 300p\", up = \"pfifo\" }}\nreverse_under_test = true\n\
+             [[flows]]\nname = \"download\"\nfrom = \"net\"\nto = \"home\"\ncount = 4\n{more}\n"
+        );
+        let network = Arc::new(scenario::load(&text, "test", &[]).unwrap().resolve().unwrap());
+        let port = network.ports.iter().position(|port| port.under_test).unwrap();
+        assert_eq!(network.ports[port].name, up.queue);
+        let folder = tempfile::tempdir().unwrap();
+        let packets = sojourn_sim::traces::PacketTraces {
+            folder: folder.path().to_owned(),
+            ports: [port].into(),
+            snaplen: 2_000,
+            departures: false,
+        };
+        let options =
+            Options { scheme: Some(scheme.parse().unwrap()), seed: SEED, packets: Some(packets), ..Options::default() };
+        let mut simulation = Simulation::new(network, options);
+        assert!(simulation.log(port));
+        simulation.run_until(simulation.end());
+        let expected = simulation.take_log();
+        drop(simulation.run().unwrap());
+        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let mut capture = sojourn_capture::Capture::open(&file).unwrap();
+        let frames = std::iter::from_fn(|| capture.take().unwrap()).map(|record| (record.at, record.contents));
+        let last = expected.last().unwrap().at;
+        let (found, _) = device_of(&up, scheme, frames, last, Host::Prompt, KEY.into());
+        // The two hash flows by keys of their own.
+        let line = |event: &Event| match event.what {
+            What::Arrived(facts) => {
+                Event { what: What::Arrived(Facts { flow: 0, source: 0, destination: 0, ..facts }), ..*event }
+                    .to_string()
+            }
+            _ => event.to_string(),
+        };
+        for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
+            assert_eq!(line(expected), line(found), "{scheme}, {more}: line {number}");
+        }
+        assert_eq!(expected.len(), found.len(), "{scheme}");
+        let filtered = expected.iter().filter(|event| matches!(event.what, What::Dropped(_))).count();
+        assert_eq!(filtered > 1_000, more.is_empty(), "{scheme}: {filtered} of {} events", expected.len());
     }
 }

@@ -5,16 +5,17 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::orders::{Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
-use sojourn_device::port::loopback;
+use sojourn_device::port::{loopback, Far};
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
 use sojourn_device::run::obey;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::mpsc::channel;
 
-/// A minute at 20 Mbit/s with 22 Mbit/s offered, every registered scheme in turn.
-#[test]
-fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped() {
+const FRAMES: u32 = 16_384;
+
+/// 20 Mbit/s from a to b, and the far ends of both ports.
+fn gateway() -> (Engine, Far, Far) {
     let (a, far_a) = loopback("a");
     let (b, far_b) = loopback("b");
     let config = PathConfig {
@@ -27,8 +28,53 @@ fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped()
     let at_once = PathConfig { scheme: None, ..config.clone() };
     let path = |config, seed| Path::new(config, Box::new(Stream::new(seed)), seed, Recorder::idle());
     let paths = [path(&config, 1), path(&at_once, 2)];
-    let frames = 16_384_u32;
-    let mut engine = Engine::new(Pool::new(frames, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
+    let pool = Pool::new(FRAMES, 2048, 256).unwrap();
+    (Engine::new(pool, [Box::new(a), Box::new(b)], paths), far_a, far_b)
+}
+
+/// IPv4 and UDP of one of eight flows, in 664 B; the number after the headers.
+fn frame(number: u64) -> Vec<u8> {
+    let mut frame = vec![0; 664];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..24].copy_from_slice(&[0x45, 0, 2, 0x8a, 0, 0, 0, 0, 64, 17]);
+    frame[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+    frame[34..40].copy_from_slice(&[0, (number % 8) as u8, 0, 9, 2, 0x76]);
+    frame[42..50].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+/// A lower limit acts at once, also in the scheme that runs already.
+#[test]
+fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
+    for scheme in ["pfifo", "codel", "pie", "choke", "sfq depth 400p", "fq_codel", "fq_pie", "dualpi2"] {
+        let (mut engine, far_a, _far_b) = gateway();
+        let (commands, orders) = sojourn_device::orders::orders();
+        let switch = |engine: &mut Engine, limit: &str| {
+            let scheme = format!("{scheme} limit {limit}").parse().unwrap();
+            let switch = Order::Switch { direction: Direction::AToB, scheme, label: "x".into(), slot: None };
+            commands.send(Command { order: Order::All(vec![switch]), reply: None }).unwrap();
+            assert!(!obey(engine, Instant::ZERO, &orders));
+        };
+        switch(&mut engine, "1000p");
+        (0..200).for_each(|number| far_a.put(frame(number)));
+        // Enough steps for all that a step takes at most.
+        for _ in 0..10 {
+            engine.step(Instant::ZERO).unwrap();
+        }
+        let queued = |engine: &Engine| engine.path(Direction::AToB).whereabouts().queued;
+        assert!(queued(&engine) > 100, "{scheme}: {}", queued(&engine));
+        switch(&mut engine, "10p");
+        // FQ-CoDel drops half of its longest queue at a time, here one packet of two.
+        assert!((9..=10).contains(&queued(&engine)), "{scheme}: {}", queued(&engine));
+        let at = engine.path(Direction::AToB).whereabouts();
+        assert_eq!(engine.pool.free() as u64 + at.queued + at.delayed + at.ready, u64::from(FRAMES), "{scheme}");
+    }
+}
+
+/// A minute with 22 Mbit/s offered, every registered scheme in turn.
+#[test]
+fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped() {
+    let (mut engine, far_a, far_b) = gateway();
     let (commands, orders) = sojourn_device::orders::orders();
     let schemes: Vec<_> =
         registry::ALL.iter().map(|entry| entry.name.parse::<sojourn_aqm::Config>().unwrap()).collect();
@@ -47,14 +93,7 @@ fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped()
             assert_eq!(answer.try_recv().unwrap(), Ok(()));
             switched += 1;
         }
-        let mut frame = vec![0; 664];
-        frame[12..14].copy_from_slice(&[8, 0]);
-        // IPv4 and UDP of one of eight flows; the number after the headers.
-        frame[14..24].copy_from_slice(&[0x45, 0, 2, 0x8a, 0, 0, 0, 0, 64, 17]);
-        frame[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
-        frame[34..40].copy_from_slice(&[0, (turn % 8) as u8, 0, 9, 2, 0x76]);
-        frame[42..50].copy_from_slice(&turn.to_be_bytes());
-        far_a.put(frame);
+        far_a.put(frame(turn));
         put += 1;
         engine.step(now).unwrap();
         while let Some(frame) = far_b.get() {
@@ -66,12 +105,12 @@ fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped()
         // Received = sent + dropped + queued, to the packet, at every turn.
         assert_eq!(counters.arrived.packets, put);
         assert_eq!(put, got + counters.dropped_total().packets + at.queued + at.delayed + at.ready, "turn {turn}");
-        assert_eq!(engine.pool.free() as u64 + at.queued + at.delayed + at.ready, u64::from(frames));
+        assert_eq!(engine.pool.free() as u64 + at.queued + at.delayed + at.ready, u64::from(FRAMES));
     }
     assert_eq!(switched, 600);
     // The link was never idle for long: 60 s at 20 Mbit/s are 218 023 packets of 688 B, and shaping is exact.
     assert!(got > 215_000, "{got}");
     let (path, pool) = engine.path_mut(Direction::AToB);
     path.clear(pool);
-    assert_eq!(engine.pool.free(), frames as usize);
+    assert_eq!(engine.pool.free(), FRAMES as usize);
 }

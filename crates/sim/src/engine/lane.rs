@@ -98,17 +98,17 @@ impl<T: Copy> Lane<T> {
         Some(item)
     }
 
-    /// Puts an item in the place of the only one, if that is of `until` or before: the instant of the one that was there.
+    /// Puts an item in the place of the only one, if that is of `until` or before: the one that was there.
     #[inline(always)]
-    pub fn replace_only(&mut self, until: Instant, at: Instant, item: T) -> Option<Instant> {
+    pub fn replace_only(&mut self, until: Instant, at: Instant, item: T) -> Option<(Instant, T)> {
         let first = self.first;
         if first > until || self.len() != 1 {
             return None;
         }
         let place = self.place(self.head);
-        *self.slots.get_mut(place)? = (at, item);
+        let was = std::mem::replace(self.slots.get_mut(place)?, (at, item));
         (self.first, self.last) = (at, at);
-        Some(first)
+        Some(was)
     }
 
     /// Takes the first, if its instant is `until` or before.
@@ -155,7 +155,10 @@ mod tests {
         assert_eq!((lane.first, lane.pop_until(Instant::NEVER)), (Instant::NEVER, None));
         // In the place of the only one, and of no other.
         assert!(lane.insert(at(40), 5));
-        assert_eq!((lane.replace_only(at(39), at(41), 6), lane.replace_only(at(40), at(42), 7)), (None, Some(at(40))));
+        assert_eq!(
+            (lane.replace_only(at(39), at(41), 6), lane.replace_only(at(40), at(42), 7)),
+            (None, Some((at(40), 5)))
+        );
         assert!(lane.insert(at(43), 8));
         assert_eq!(
             (lane.replace_only(at(50), at(51), 9), lane.pop(), lane.pop()),

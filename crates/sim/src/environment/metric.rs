@@ -20,10 +20,10 @@ const OF_WINDOW: &[(&str, Read)] = &[
     ("departures_packets", |w, _| w.departures_packets as f64),
     ("drops_packets", |w, _| w.drops_packets as f64),
     ("marks_packets", |w, _| w.marks_packets as f64),
-    (
-        "loss_ratio",
-        |w, _| if w.arrivals_packets == 0 { 0.0 } else { w.drops_packets as f64 / w.arrivals_packets as f64 },
-    ),
+    ("loss_ratio", |w, _| match w.departures_packets + w.drops_packets {
+        0 => 0.0,
+        left => w.drops_packets as f64 / left as f64,
+    }),
     ("queue_packets_mean", |w, _| or_zero(w.queue_packets_mean)),
     ("backlog_packets", |w, _| w.backlog_packets as f64),
     ("backlog_bytes", |w, _| w.backlog_bytes as f64),

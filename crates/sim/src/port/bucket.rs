@@ -23,13 +23,19 @@ impl Bucket {
         self.at + Span::from_nanos(self.tokens.min(0).unsigned_abs())
     }
 
-    /// A packet that takes `taken` of the link's time leaves at `now`, with a bucket that holds `size`: from when to when its
-    /// tokens are made.
-    pub fn take(&mut self, now: Instant, size: Span, taken: Span) -> (Instant, Instant) {
-        let saved = self.tokens.saturating_add(signed(now.since(self.at))).min(signed(size));
-        (self.tokens, self.at) = (saved.saturating_sub(signed(taken)), now);
-        let from = now.before(Span::from_nanos(saved.max(0).unsigned_abs()));
-        (from, from + taken)
+    /// Its tokens at `now`, when it holds `size`.
+    fn tokens(&self, now: Instant, size: Span) -> i64 {
+        self.tokens.saturating_add(signed(now.since(self.at))).min(signed(size))
+    }
+
+    /// What it has saved at `now`, when it holds `size`.
+    pub fn saved(&self, now: Instant, size: Span) -> Span {
+        Span::from_nanos(self.tokens(now, size).max(0).unsigned_abs())
+    }
+
+    /// A packet that takes `taken` of the link's time leaves at `now`, with a bucket that holds `size`.
+    pub fn take(&mut self, now: Instant, size: Span, taken: Span) {
+        (self.tokens, self.at) = (self.tokens(now, size).saturating_sub(signed(taken)), now);
     }
 }
 
@@ -49,8 +55,7 @@ mod tests {
         for start in [0, 10_000] {
             let mut bucket = Bucket::new(1600, size);
             let mut take = |now| {
-                let (from, until) = bucket.take(at(start + now), size, taken);
-                assert_eq!(until.since(from), taken);
+                bucket.take(at(start + now), size, taken);
                 bucket.settled_at()
             };
             assert_eq!(take(0), at(start));
@@ -58,6 +63,9 @@ mod tests {
             // From then on one packet leaves each 1514 us, and 300 us without any are saved.
             assert_eq!(take(1428), at(start + 1428 + 1514));
             assert_eq!(take(2942 + 300), at(start + 2942 + 1514));
+            // From then on it saves, up to its size.
+            let saved = |us| bucket.saved(at(start + us), size);
+            assert_eq!((saved(4456), saved(4556), saved(9456)), (Span::ZERO, Span::from_micros(100), size));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Writes decision logs as records of fixed size while the run goes on; who asked for them makes tables of them.
 //!
-//! A record has 44 bytes, little-endian: time in ns (8), number of the packet (8), hashes of flow, source and destination (4
-//! each), bytes on the wire (4), number of the flow in the network (4), number of a pure acknowledgement (4), event (1: 0
+//! A record has 46 bytes, little-endian: time in ns (8), number of the packet (8), hashes of flow, source and destination (4
+//! each), bytes on the wire (4), number of the flow in the network (4), number of a pure acknowledgement (4), congestion window in packets (2), event (1: 0
 //! arrived, 1 dropped, 2 marked, 3 left), ECN field (1), DSCP (1), and detail (1): of a drop the reason's number, of an arrival
 //! 0, 1 for a pure acknowledgement or 2 for one that carries more, of a departure 1 with CE. Only an arrival has what describes
 //! the packet; elsewhere these fields are 0.
@@ -74,7 +74,7 @@ fn record(event: &Event, flow: u32) -> [u8; DECISION] {
         What::Marked => (2, 0, Facts::default()),
         What::Left { ce } => (3, u8::from(ce), Facts::default()),
     };
-    let Facts { bytes, flow: hash, source, destination, ecn, dscp, ack } = facts;
+    let Facts { bytes, flow: hash, source, destination, ecn, dscp, window, ack } = facts;
     let mut record = [0; DECISION];
     record[..8].copy_from_slice(&event.at.nanos().to_le_bytes());
     record[8..16].copy_from_slice(&event.serial.to_le_bytes());
@@ -82,6 +82,7 @@ fn record(event: &Event, flow: u32) -> [u8; DECISION] {
     for (place, number) in record[16..40].chunks_exact_mut(4).zip(numbers) {
         place.copy_from_slice(&number.to_le_bytes());
     }
-    record[40..].copy_from_slice(&[kind, ecn, dscp, detail]);
+    record[40..42].copy_from_slice(&window.to_le_bytes());
+    record[42..].copy_from_slice(&[kind, ecn, dscp, detail]);
     record
 }

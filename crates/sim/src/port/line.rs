@@ -28,10 +28,10 @@ pub(crate) struct LineQueue {
     /// Packets that have arrived and their bytes, but those that the line counts.
     arrived: [u64; 2],
     /// When the measurement began.
-    since: Instant,
-    /// Packets and bytes that had arrived then, and time spent sending.
-    arrived_before: [u64; 2],
-    sent_before: Span,
+    pub since: Instant,
+    /// Packets that had been sent then, and time spent sending.
+    sent_before: u64,
+    busy_before: Span,
     /// From the first packet that waits on.
     used: Option<Box<Used>>,
     /// From the first packet on that comes from elsewhere than a host or one port.
@@ -57,19 +57,27 @@ impl Approach {
     }
 }
 
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    arrived: Instant,
+    /// Framing included.
+    bytes: u32,
+}
+
 /// A queue in which packets have waited.
 #[derive(Clone, Debug, Default)]
 struct Used {
     /// When each waiting packet will start, as far as it has been looked.
-    starts: Lane<()>,
+    starts: Lane<Waiting>,
     level: Level,
-    /// Of packets that waited.
+    /// Of packets that have waited and started.
     sojourn: Sampled,
     losses: LossRuns,
     dropped_packets: u64,
     dropped_bytes: u64,
-    /// What had been dropped when the measurement began.
-    dropped_before: [u64; 2],
+    /// Packets that had been dropped when the measurement began.
+    dropped_before: u64,
 }
 
 impl LineQueue {
@@ -79,8 +87,8 @@ impl LineQueue {
             limit,
             arrived: [0; 2],
             since: Instant::ZERO,
-            arrived_before: [0; 2],
-            sent_before: Span::ZERO,
+            sent_before: 0,
+            busy_before: Span::ZERO,
             used: None,
             approach: None,
         }
@@ -106,7 +114,7 @@ impl LineQueue {
         level
     }
 
-    /// Sojourn times of packets that waited.
+    /// Sojourn times of packets that have waited and were sent.
     pub fn sojourn(&self) -> Sampled {
         self.used.as_ref().map_or_else(Sampled::default, |used| used.sojourn.clone())
     }
@@ -127,18 +135,19 @@ impl LineQueue {
             self.begin();
         }
         let Some(used) = &mut self.used else { return false };
-        if let Some(started) = used.starts.replace_only(now, start, ()) {
+        let waiting = Waiting { arrived: now, bytes };
+        if let Some((started, before)) = used.starts.replace_only(now, start, waiting) {
             used.level.down_and_up(started, now);
+            used.sojourn.add(started - before.arrived);
         } else {
             used.settle(now);
             if used.starts.len() >= self.limit as usize {
                 used.lose(bytes, serial);
                 return false;
             }
-            used.starts.push(start, ());
+            used.starts.push(start, waiting);
             used.level.up(now);
         }
-        used.sojourn.add(start - now);
         true
     }
 }
@@ -155,8 +164,9 @@ impl Used {
 
     /// Counts the packets that have started by `now`.
     fn settle(&mut self, now: Instant) {
-        while let Some((start, ())) = self.starts.pop_until(now) {
+        while let Some((start, waiting)) = self.starts.pop_until(now) {
             self.level.down(start);
+            self.sojourn.add(start - waiting.arrived);
         }
     }
 }
@@ -216,47 +226,64 @@ impl Line {
         [packets + self.alike, bytes + self.alike * u64::from(self.wire.bytes())]
     }
 
-    /// Begins the measurement.
+    /// Begins the measurement at `now`, before what happens at this instant: all packets that arrived before have entered, and
+    /// no others.
     pub fn restart(&mut self, queue: &mut LineQueue, now: Instant) {
         if let Some(used) = &mut queue.used {
-            used.settle(now);
+            used.settle(Instant::from_nanos(now.nanos().saturating_sub(1)));
             used.level.restart(now);
             used.sojourn.clear();
             used.losses.restart();
-            used.dropped_before = [used.dropped_packets, used.dropped_bytes];
+            used.dropped_before = used.dropped_packets;
         }
         queue.since = now;
-        queue.sent_before = self.sending(queue, now);
-        queue.arrived_before = self.arrived(queue);
+        queue.busy_before = self.sending(queue, now);
+        queue.sent_before = self.sent(queue);
     }
 
-    /// Ends the measurement.
+    /// Ends the measurement at `now`, after what happens at this instant: all packets that arrived up to then have entered, and
+    /// no others.
     pub fn finish(&mut self, queue: &mut LineQueue, now: Instant) {
         if let Some(used) = &mut queue.used {
             used.settle(now);
         }
     }
 
-    /// Time spent sending up to `now`, of which `queue` must have been told. A packet that comes from a port may lie
-    /// ahead of `now`: of what has not started, only waiting packets and one more are taken off.
+    /// Time spent sending up to `now`: what arrived up to then has entered, so that the packets that wait follow each other.
     fn sending(&self, queue: &LineQueue, now: Instant) -> Span {
-        let waiting = queue.used.as_ref().and_then(|used| used.starts.front()).map(|(start, ())| *start);
-        let next = waiting.unwrap_or(self.busy_until);
-        let ahead = (self.busy_until - next) + (next - now).min(self.wire.last());
+        let ahead = self.busy_until.since(now);
         self.wire.taken(self.arrived(queue)[1] - queue.dropped()[1]).saturating_sub(ahead)
+    }
+
+    /// Packets that have started by the instant up to which `queue` is settled.
+    fn sent(&self, queue: &LineQueue) -> u64 {
+        let waiting = queue.used.as_ref().map_or(0, |used| used.starts.len() as u64);
+        self.arrived(queue)[0] - queue.dropped()[0] - waiting
     }
 
     /// Time spent sending since the measurement began.
     pub fn busy(&self, queue: &LineQueue, now: Instant) -> Span {
-        self.sending(queue, now).saturating_sub(queue.sent_before)
+        self.sending(queue, now).saturating_sub(queue.busy_before)
     }
 
-    /// Packets and bytes arrived, packets and bytes dropped since the measurement began.
-    pub fn counted(&self, queue: &LineQueue) -> [u64; 4] {
-        let before = queue.used.as_ref().map_or([0; 2], |used| used.dropped_before);
-        let [dropped, dropped_bytes] = queue.dropped();
-        let ([packets, bytes], [packets_before, bytes_before]) = (self.arrived(queue), queue.arrived_before);
-        [packets - packets_before, bytes - bytes_before, dropped - before[0], dropped_bytes - before[1]]
+    /// As of a port that runs a discipline: what waits over the line's rate, or the mean sojourn time where that is longer.
+    #[cold]
+    pub fn queueing_delay(&self, queue: &LineQueue) -> Span {
+        let Some(used) = &queue.used else { return Span::ZERO };
+        let bytes = match queue.arrived {
+            // All have had one size.
+            [0, _] => used.starts.len() as u64 * u64::from(self.wire.bytes()),
+            _ => used.starts.backwards().map(|(_, waiting)| u64::from(waiting.bytes)).sum(),
+        };
+        let sojourn = used.sojourn.moments.sum_ns().checked_div(u128::from(self.sent(queue) - queue.sent_before));
+        let mean = Span::from_nanos(sojourn.unwrap_or_default() as u64);
+        self.wire.rate().time_for(Bytes::new(bytes)).max(mean)
+    }
+
+    /// Packets sent and dropped from the beginning of the measurement to its end.
+    pub fn counted(&self, queue: &LineQueue) -> [u64; 2] {
+        let dropped_before = queue.used.as_ref().map_or(0, |used| used.dropped_before);
+        [self.sent(queue) - queue.sent_before, queue.dropped()[0] - dropped_before]
     }
 }
 
@@ -278,7 +305,8 @@ mod tests {
         line.finish(&mut queue[0], ms(4));
         // 2 waiting in [0,2), 1 in [2,3), 0 in [3,4): mean 5/4.
         assert_eq!(queue[0].level(ms(4)).mean(), Some(1.25));
-        assert_eq!(line.counted(&queue[0]), [5, 5000, 1, 1000]);
+        // Five entered, one of which was dropped.
+        assert_eq!(line.counted(&queue[0]), [4, 1]);
         assert_eq!(line.busy(&queue[0], ms(4)), Span::from_millis(4));
     }
 
@@ -289,16 +317,17 @@ mod tests {
         let mut queue = vec![LineQueue::new(10)];
         let mut enter = |bytes| line.enter(&mut queue, 0, Instant::ZERO, bytes).map(|at| at.nanos() / 1000);
         assert_eq!([1000, 1000, 500, 500].map(&mut enter), [Some(1000), Some(2000), Some(2500), Some(3000)]);
-        assert_eq!(line.counted(&queue[0]), [4, 3000, 0, 0]);
+        // None of the three that wait has started yet, as far as it has been looked.
+        assert_eq!(line.counted(&queue[0]), [1, 0]);
         // The measurement begins within a row of one size; then one more of it, and one of another.
         let end = Instant::ZERO + Span::from_millis(3);
         line.restart(&mut queue[0], end);
         for bytes in [500, 1000] {
             line.enter(&mut queue, 0, end, bytes);
         }
-        assert_eq!(line.counted(&queue[0]), [2, 1500, 0, 0]);
         let later = end + Span::from_millis(2);
         line.finish(&mut queue[0], later);
+        assert_eq!(line.counted(&queue[0]), [2, 0]);
         assert_eq!(line.busy(&queue[0], later), Span::from_micros(1500));
     }
 
@@ -314,6 +343,27 @@ mod tests {
         let end = Instant::from_nanos(3_250_000);
         line.finish(&mut queue[0], end);
         assert_eq!(line.busy(&queue[0], end), Span::from_micros(1750));
-        assert_eq!(line.counted(&queue[0]), [0; 4]);
+        // Of the starts at 0, 1, 2 and 3 ms two are within it: their packets waited 2 and 3 ms.
+        assert_eq!(line.counted(&queue[0]), [2, 0]);
+        let sojourn = queue[0].sojourn().moments;
+        assert_eq!((sojourn.count(), sojourn.mean_ms()), (2, Some(2.5)));
+        // The third waits until 2 ms and the fourth until 3 ms: 2 packets for 0.5 ms, 1 for 1 ms, 0 for 0.25 ms.
+        assert_eq!(queue[0].level(end).mean(), Some(2.0 / 1.75));
+    }
+
+    #[test]
+    fn what_waits_at_the_end_has_not_been_sent() {
+        // 1 ms a packet, four at once, measured up to 1.5 ms: two have started, with sojourn times of 0 and 1 ms. What starts at
+        // the instant of a beginning is of the later measurement, what starts at that of an end is of it.
+        let mut line = Line::new(Wire::new(BitRate::from_bit_s(8_000_000), Bytes::new(0)), Span::ZERO);
+        let ms = |n: u64| Instant::ZERO + Span::from_millis(n);
+        let mut queue = vec![LineQueue::new(10)];
+        (0..4).for_each(|_| assert!(line.enter(&mut queue, 0, ms(0), 1000).is_some()));
+        let mut early = queue.clone();
+        line.finish(&mut early[0], Instant::from_nanos(1_500_000));
+        assert_eq!((line.counted(&early[0]), early[0].sojourn().moments.mean_ms()), ([2, 0], Some(1.0)));
+        line.restart(&mut queue[0], ms(2));
+        line.finish(&mut queue[0], ms(3));
+        assert_eq!((line.counted(&queue[0]), line.busy(&queue[0], ms(3))), ([2, 0], Span::from_millis(1)));
     }
 }

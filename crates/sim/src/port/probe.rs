@@ -25,8 +25,29 @@ pub(crate) struct Probe {
     pub losses: LossRuns,
     /// The counters when the measurement began.
     pub before: Counters,
-    /// dAQM's hits and its drops at a dequeue: when the measurement began; once it has ended, since.
-    pub daqm: Option<[u64; 2]>,
+    /// Packets that left with a CE mark that they had not come with, since the start of the run; and when the measurement began.
+    pub marked: u64,
+    pub marked_before: u64,
+    /// Of dAQM, where the port runs it or has run it.
+    pub hits: Option<HitBook>,
+}
+
+/// dAQM's hits, and packets that left it or that it dropped at a dequeue, while the port ran dAQM in the measured time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HitBook {
+    /// What dAQM had counted when the present stretch of time under it began; none while the port runs another scheme.
+    pub since: Option<[u64; 2]>,
+    /// Of the stretches that are over.
+    pub counted: [u64; 2],
+}
+
+impl HitBook {
+    /// A stretch of time under dAQM is over, which has counted `now`.
+    pub fn close(&mut self, now: [u64; 2]) {
+        if let Some(before) = self.since.take() {
+            self.counted = std::array::from_fn(|i| self.counted[i] + now[i] - before[i]);
+        }
+    }
 }
 
 /// Observers that most ports do without.
@@ -58,7 +79,9 @@ impl Probe {
             dropped: Moments::default(),
             losses: LossRuns::default(),
             before: Counters::default(),
-            daqm: None,
+            marked: 0,
+            marked_before: 0,
+            hits: None,
         }
     }
 
@@ -169,6 +192,7 @@ impl Probe {
         self.spacing.clear();
         self.busy.restart(now);
         self.before = *counters;
+        self.marked_before = self.marked;
         let Some(watch) = &mut self.watch else { return };
         if let Some(record) = &mut watch.record {
             record.restart(now);
@@ -221,8 +245,10 @@ impl Watch {
 
     #[inline(never)]
     fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet, waiting: u64) {
+        let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
         if let Some(window) = &mut self.window {
             window.left(now, taken.enqueued);
+            window.marked += u64::from(is_marked);
         }
         if let Some(tap) = &mut self.tap {
             tap.left(now, taken, packet);
@@ -231,7 +257,6 @@ impl Watch {
             classes.left(now - taken.enqueued, taken, packet);
         }
         if let Some(record) = &mut self.record {
-            let is_marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
             record.waiting(now, waiting);
             record.forwarded(now - taken.enqueued, is_marked, class(packet));
         }

@@ -17,6 +17,8 @@ pub(crate) struct Window {
     pub since: Instant,
     pub waiting: Level,
     pub sojourn: Sampled,
+    /// Packets that left with a CE mark of this queue.
+    pub marked: u64,
     /// The queue's counters at its begin.
     pub before: Counters,
     /// Payload that all flows had delivered at its begin.
@@ -47,6 +49,7 @@ impl Window {
             since: now,
             waiting: level,
             sojourn: Sampled::default(),
+            marked: 0,
             before,
             payload_before,
             next: Instant::from_nanos((past + 1) * SAMPLE.nanos()),
@@ -147,6 +150,7 @@ impl Window {
         self.since = now;
         self.waiting.restart(now);
         self.sojourn.clear();
+        self.marked = 0;
         (self.before, self.payload_before) = (before, payload_before);
         (self.sums, self.counts) = ([0.0; 8], [0; 8]);
     }

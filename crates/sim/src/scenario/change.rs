@@ -3,7 +3,7 @@
 use super::bounds::{self, up_to};
 use super::document::Document;
 use super::network::{Change, Phases, Port};
-use super::resolve::{moving, positive};
+use super::resolve::{moving, positive, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Config, Loss};
@@ -265,8 +265,8 @@ impl Document {
             };
             names.iter().enumerate().map(one).collect()
         };
-        if table.phase.as_ref().is_some_and(|name| name.trim().is_empty()) {
-            return Err(Error::new(path.then("phase"), "is empty; allowed: any text"));
+        if let Some(name) = &table.phase {
+            shown(name, || path.then("phase"))?;
         }
         Ok(Change {
             at: Instant::ZERO + table.at.0,

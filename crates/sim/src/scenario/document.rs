@@ -67,7 +67,11 @@ pub struct SeriesTable {
     pub interval: Quantity<Span>,
     /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name, and of TCP's senders `srtt_ms:`,
     /// `cwnd_packets:`, `ssthresh_packets:` once it is set, `delivery_rate_bit_s:` (newly acknowledged or SACKed in the
-    /// interval) and, where it paces, `pacing_rate_bit_s:`.
+    /// interval) and, where it paces, `pacing_rate_bit_s:`. A flow that has not begun or has ended has no values (NaN in
+    /// tables). It begins at its `start`. It ends when all that its application handed over has been acknowledged and no more
+    /// can come, as after its `stop` or with the last byte of a transfer; without TCP it ends at its `stop`. A connection of a
+    /// client begins when it is first opened, has no sender while it is opened anew, and ends with the last answer after the
+    /// client's `stop`. A flow that sends nothing, or that a change has stopped and may start again, has a goodput of 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flows: bool,
     /// Record the internal values of the scheme of each queue under test, too: the value's name and the queue's, as in

@@ -9,8 +9,8 @@ use super::change::Targets;
 use super::document::{BusTable, Document, PortTable};
 use super::link::LinkTable;
 use super::network::{Bus, Cell, Network, Port, PortKind};
-pub(super) use names::slips;
 use names::Names;
+pub(super) use names::{shown, slips};
 pub(crate) use sojourn_document::positive;
 use sojourn_document::{Error, Path};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
@@ -56,8 +56,10 @@ impl Document {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.name.trim().is_empty() {
-            return Err(Error::new("name".into(), "is empty; allowed: any text"));
+        shown(&self.name, || "name".into())?;
+        if let Some(c) = self.description.chars().find(|c| names::acts(*c) && !matches!(c, '\n' | '\r' | '\t')) {
+            let what = format!("has the control character U+{:04X}; allowed: text", u32::from(c));
+            return Err(Error::new("description".into(), what));
         }
         positive(self.duration.0, "duration".into())?;
         up_to(self.duration.0, &bounds::TIME, || "duration".into())?;

@@ -6,16 +6,18 @@ use super::probes::SelfProbes;
 use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
-use crate::port::{Approach, Bucket, Device, Dropped, Follows, Line, LineQueue, Medium, Port, Probe, Record, Station};
+use crate::port::{
+    Approach, Bucket, Device, Dropped, Follows, HitBook, Line, LineQueue, Medium, Port, Probe, Record, Station,
+};
 use crate::random::{fnv1a, Stream};
 use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
 use crate::traffic::Traffic;
 use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Airtime, Cell, Station as Interface};
-use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Server, Traced};
+use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Reads, Server, Traced};
 use sojourn_measure::{Histogram, Level, Synchronisation};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A full frame, for choosing the wheel's tick.
@@ -31,7 +33,7 @@ impl Simulation {
 
     /// As [`Simulation::new`], with ticks of 2^`shift` nanoseconds.
     pub(super) fn with_tick(network: Arc<Network>, options: Options, shift: u32) -> Self {
-        let Ports { places, ports, lines, mut line_queues } = make_ports(&network, &options);
+        let Ports { places, ports, lines, mut line_queues, windows_read } = make_ports(&network, &options);
         let (routes, receivers, starts) = lay_routes(&network, &places);
         look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
@@ -43,6 +45,7 @@ impl Simulation {
             end: Instant::ZERO + network.duration,
             net: Net {
                 now: Instant::ZERO,
+                windows_read,
                 wheel: Wheel::new(shift),
                 slab: Slab::default(),
                 routes,
@@ -53,7 +56,11 @@ impl Simulation {
                 losses: network.flows.iter().map(|flow| Losses::new(flow.group, network.base_rtt(flow))).collect(),
                 synchronisation: vec![Synchronisation::default(); network.groups.len() + 1],
                 dropped: Dropped::default(),
-                look_at: Instant::ZERO + network.warm_up,
+                lost: BTreeMap::new(),
+                losses_untold: Vec::new(),
+                begin: Instant::ZERO + network.warm_up,
+                end: Instant::ZERO + network.duration,
+                ahead_to: Instant::from_nanos(network.warm_up.nanos().saturating_sub(1)),
                 catching_up: false,
                 audit: Audit::default(),
                 places,
@@ -142,8 +149,12 @@ impl Simulation {
                         user: is_first.then(|| (client.clone(), stream(), flow.stop)),
                     });
                 } else {
+                    let mut endpoint = Sender::seeded(Arc::clone(&shared.0), random.next_u64());
+                    if self.net.windows_read {
+                        endpoint.give_hints();
+                    }
                     tcp = Some(Box::new(Tcp {
-                        sender: Sender::seeded(Arc::clone(&shared.0), random.next_u64()),
+                        sender: endpoint,
                         receiver: Receiver::new(Arc::clone(&shared.1)),
                         unstamped: !sender.timestamps,
                         way,
@@ -367,6 +378,8 @@ struct Ports {
     ports: Vec<Port>,
     lines: Vec<Line>,
     line_queues: Vec<LineQueue>,
+    /// A scheme reads congestion windows, or will.
+    windows_read: bool,
 }
 
 /// What a link does to packets besides carrying them, if anything.
@@ -386,8 +399,11 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
     let changing = network.changing();
     let tested = network.ports.iter().filter(|port| port.under_test).count();
     let members = members(network);
+    let routes = network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
+    let passed: BTreeSet<usize> = routes.flat_map(|route| route.iter().skip(1).copied()).collect();
     let (mut places, mut ports) = (Vec::with_capacity(network.ports.len()), Vec::new());
     let (mut lines, mut line_queues) = (Vec::new(), Vec::new());
+    let mut windows_read = false;
     for (index, port) in network.ports.iter().enumerate() {
         let config = match &options.scheme {
             Some(scheme) if port.under_test => scheme,
@@ -453,8 +469,9 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             medium,
             follows: port.trace.as_deref().map(follows),
             bucket: port.burst.map(|size| Bucket::new(size.get(), rate.time_for(size))),
+            saved_before: Span::ZERO,
+            is_passed: passed.contains(&index),
             device,
-            is_daqm: config.name() == "daqm",
             abandoned: 0,
             switched: Vec::new(),
         });
@@ -463,12 +480,39 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             if port.framing.is_some() {
                 port.probe.watch();
             }
-            port.probe.follow(config);
+            windows_read |= port.follow(config);
+            // What waits when a scheme takes over must have all that it reads.
+            let later = read_later(network, index, config);
+            windows_read |= later.window;
+            if later.any() {
+                port.probe.watch();
+            }
+            if config.name() == "daqm" {
+                port.probe.hits = Some(HitBook { since: Some([0; 2]), counted: [0; 2] });
+            }
             port.lazy = port.may_be_lazy();
             port.probe.derive_system(port.lazy);
         }
     }
     lines.shrink_to_fit();
     line_queues.shrink_to_fit();
-    Ports { places, ports, lines, line_queues }
+    Ports { places, ports, lines, line_queues, windows_read }
+}
+
+/// What the schemes read that the network's port number `number` changes to during the run.
+fn read_later(network: &Network, number: usize, first: &Config) -> Reads {
+    let changes = network.changes.iter().filter(|change| change.ports.contains(&number));
+    let mut present = first.clone();
+    let mut all = Reads::NONE;
+    for change in changes {
+        if let Some(scheme) = &change.scheme {
+            present = scheme.clone();
+        }
+        if let Some(changed) = change.parameters.as_ref().and_then(|parameters| present.with(parameters).ok()) {
+            present = changed;
+        }
+        let Reads { ack, window } = present.reads();
+        all = Reads { ack: all.ack | ack, window: all.window | window };
+    }
+    all
 }

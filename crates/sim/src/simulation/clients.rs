@@ -12,7 +12,7 @@
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
 use super::net::{Net, Way};
-use super::{Simulation, Tcp, TcpCounts, What};
+use super::{Simulation, Stands, Tcp, TcpCounts, What};
 use crate::application::{Client, Get, Measured, Orders};
 use crate::packet::{Body, Datagram, Load, Payload};
 use crate::random::Stream;
@@ -115,6 +115,11 @@ const NO_ORDINAL: u32 = u32::MAX;
 const DOUBLINGS: u32 = 10;
 
 impl Clients {
+    /// Somebody reads the hints of segments from now on.
+    pub fn give_hints(&mut self) {
+        self.connections.iter_mut().for_each(|connection| connection.tcp.sender.give_hints());
+    }
+
     /// Adds the connection of a flow.
     pub fn add(&mut self, plan: Plan) {
         let Plan { flow, group, ways, sender, receiver, mut seeds, hash, user } = plan;
@@ -125,7 +130,7 @@ impl Clients {
         }
         let user = self.users.len().saturating_sub(1) as u32;
         let number = self.connections.len() as u32 - self.users.last().map_or(0, |user| user.first);
-        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), ways);
+        let tcp = new_tcp(&sender, &receiver, seeds.next_u64(), ways, false);
         self.of_flow.resize(flow as usize + 1, 0);
         self.connections.push(Connection {
             flow,
@@ -173,6 +178,14 @@ impl Clients {
     pub fn past(&self, flow: usize) -> (TcpCounts, Option<Instant>) {
         let connection = self.place(flow as u32).and_then(|place| self.connections.get(place));
         connection.map_or_else(Default::default, |connection| (connection.past, connection.first_sent))
+    }
+
+    /// Where a flow that is a client's connection stands; `None` for other flows.
+    pub fn stage(&self, flow: usize) -> Option<Stands> {
+        let connection = self.connections.get(self.place(flow as u32)?)?;
+        let is_over = connection.stage == Stage::Idle && self.users[connection.user as usize].stopped;
+        let begun = connection.first_sent.is_some() && !is_over;
+        Some(Stands { lasts: begun, has_sender: begun && connection.is_open })
     }
 
     /// The measurement begins.
@@ -347,9 +360,20 @@ impl Clients {
     }
 }
 
-fn new_tcp(sender: &Arc<transport::Config>, receiver: &Arc<ReceiverConfig>, seed: u64, ways: (Way, Way)) -> Tcp {
+/// `hints`: somebody reads those of its segments.
+fn new_tcp(
+    sender: &Arc<transport::Config>,
+    receiver: &Arc<ReceiverConfig>,
+    seed: u64,
+    ways: (Way, Way),
+    hints: bool,
+) -> Tcp {
+    let mut endpoint = Sender::seeded(Arc::clone(sender), seed);
+    if hints {
+        endpoint.give_hints();
+    }
     Tcp {
-        sender: Sender::seeded(Arc::clone(sender), seed),
+        sender: endpoint,
         receiver: Receiver::new(Arc::clone(receiver)),
         unstamped: !sender.timestamps,
         way: ways.0,
@@ -406,7 +430,7 @@ impl Connection {
         let header = if is_syn { SYN_HEADER } else { DATA_HEADER }.get() as u32;
         let saved = if self.tcp.unstamped { unstamped_saves(is_syn) } else { 0 };
         let bytes = header - saved + if is_syn { 0 } else { self.get.request };
-        let load = Load { bytes, ordinal: NO_ORDINAL, ecn: Ecn::NotEct };
+        let load = Load::new(bytes, NO_ORDINAL, Ecn::NotEct);
         let datagram = Datagram { sent: net.now, payload: self.asked };
         net.launch(Body::Load(load, Payload::Reply(datagram)), self.flow, self.tcp.ack_way, bytes);
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
@@ -419,7 +443,7 @@ impl Connection {
     fn accept(&mut self, net: &mut Net) {
         self.past = self.counts();
         let ways = (self.tcp.way, self.tcp.ack_way);
-        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), ways);
+        self.tcp = new_tcp(&self.sender, &self.receiver, self.seeds.next_u64(), ways, net.windows_read);
         // Complete with the SYN.
         self.tcp.mark = 0;
         self.is_open = true;
@@ -474,7 +498,7 @@ mod tests {
             assert!(at < Instant::ZERO + Span::from_secs(1));
         }
         let Simulation { net, hosts, .. } = &mut simulation;
-        let load = Load { bytes: 1500, ordinal: 0, ecn: Ecn::NotEct };
+        let load = Load::new(1500, 0, Ecn::NotEct);
         let data = |sent| Body::Load(load, Payload::Data(Data { seq: 0, sent, len: 1448, flags: 0 }));
         let ack = |sent| {
             let ack = Ack { ack: 1448, echo: sent, received_at: sent, window: 1 << 20, ..Ack::default() };

@@ -1,21 +1,13 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::{Net, Way};
-use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Tcp, TcpCounts, What};
+use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Stands, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Payload};
 use crate::transport::segment::unstamped_saves;
-use crate::transport::{Ack, AckAction, Data, Path};
+use crate::transport::{Ack, AckAction, Data, Hints, Path};
 use sojourn_aqm::Ecn;
 use sojourn_measure::Histogram;
 use sojourn_units::{Bytes, Instant};
-
-/// The ECN field of a segment, by its flags [`Data::ECT`] and [`Data::ECT_1`]; the second alone says nothing.
-#[inline(always)]
-fn codepoint(data: &Data) -> Ecn {
-    const BY_FLAGS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1];
-    const _: () = assert!(Data::ECT == 1 << 3 && Data::ECT_1 == 1 << 4);
-    BY_FLAGS[usize::from(data.flags >> 3 & 3)]
-}
 
 impl Simulation {
     /// A flow begins.
@@ -139,13 +131,10 @@ impl Simulation {
         } else {
             let meter = &mut self.hosts.ends[index as usize].meter;
             let flow = &mut self.hosts.flows[index as usize];
-            let mut ordinal = meter.sent_packets as u32;
-            if flow.listener.is_some() {
-                // The meter counts anew when the measurement begins.
-                ordinal = flow.emitted;
-                flow.emitted = flow.emitted.wrapping_add(1);
-            }
-            let load = Load { bytes: payload + flow.header, ordinal, ecn: flow.ecn };
+            // The meter counts anew when the measurement begins.
+            let ordinal = flow.emitted;
+            flow.emitted = ordinal.wrapping_add(1);
+            let load = Load::new(payload + flow.header, ordinal, flow.ecn);
             let datagram = Datagram { sent: now, payload };
             let body = match flow.echo {
                 None => Body::Load(load, Payload::Datagram(datagram)),
@@ -165,12 +154,16 @@ impl Simulation {
         }
     }
 
-    /// A sender's retransmission timer may have expired; one that moved later is armed again.
-    pub(super) fn retransmit_timer(&mut self, index: u32) {
+    /// A sender's retransmission timer may have expired; one that moved later is armed again. It takes its turn behind what
+    /// arrives at this instant.
+    pub(super) fn retransmit_timer(&mut self, index: u32, is_turn: bool) {
         let now = self.net.now;
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.retransmit_at != now {
             return;
+        }
+        if !is_turn && tcp.sender.timer() <= now {
+            return self.net.wheel.push(now, What::RetransmitNow(index));
         }
         tcp.retransmit_at = Instant::NEVER;
         if tcp.sender.timer() <= now {
@@ -188,12 +181,16 @@ impl Simulation {
         }
     }
 
-    /// A receiver's delayed acknowledgement may be due.
-    pub(super) fn acknowledge_timer(&mut self, index: u32) {
+    /// A receiver's delayed acknowledgement may be due. It takes its turn behind what arrives at this instant: a packet that a
+    /// delayed acknowledgement brought about often comes as the next one is due.
+    pub(super) fn acknowledge_timer(&mut self, index: u32, is_turn: bool) {
         let now = self.net.now;
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.acknowledge_at != now {
             return;
+        }
+        if !is_turn && tcp.receiver.timer() <= now {
+            return self.net.wheel.push(now, What::AcknowledgeNow(index));
         }
         tcp.acknowledge_at = Instant::NEVER;
         if tcp.receiver.timer() <= now {
@@ -332,6 +329,20 @@ impl Hosts {
         self.clients.past(index).0.plus(&counts)
     }
 
+    /// Whether a flow has begun and has not ended.
+    pub(super) fn stands(&self, index: usize) -> Stands {
+        if let Some(stands) = self.clients.stage(index) {
+            return stands;
+        }
+        let flow = &self.flows[index];
+        let lasts = flow.begun
+            && match &self.ends[index].tcp {
+                Some(tcp) => !tcp.sender.finished(),
+                None => flow.source.is_some() || self.paused.contains_key(&(index as u32)),
+            };
+        Stands { lasts, has_sender: lasts }
+    }
+
     /// A flow's TCP; of a client's connections the present one.
     pub(super) fn tcp_of(&self, index: usize) -> Option<&Tcp> {
         self.ends[index].tcp.as_deref().or_else(|| self.clients.tcp(index))
@@ -365,26 +376,24 @@ impl Path for Host<'_> {
     }
 
     #[inline(always)]
-    fn send(&mut self, data: Data, number: u64) {
-        let (body, bytes) = self.packed(data, number);
-        self.net.launch(body, self.flow, self.way, bytes);
+    fn send(&mut self, data: Data, number: u64, hints: Hints) {
+        let load = self.load(&data, number).telling(hints);
+        self.net.launch(Body::Load(load, Payload::Data(data)), self.flow, self.way, load.bytes);
     }
 
     #[inline(always)]
     fn send_next(&mut self, data: Data, number: u64) {
-        let (body, bytes) = self.packed(data, number);
-        self.net.launch_next(body, self.flow, self.way, bytes);
+        let load = self.load(&data, number);
+        self.net.launch_next(Body::Load(load, Payload::Data(data)), self.flow, self.way, load.bytes);
     }
 }
 
 impl Host<'_> {
-    /// What a packet with this segment carries, and its IP size.
+    /// What a packet with this segment has besides it.
     #[inline(always)]
-    fn packed(&self, data: Data, number: u64) -> (Body, u32) {
+    fn load(&self, data: &Data, number: u64) -> Load {
         let saved = if self.unstamped { unstamped_saves(data.has(Data::SYN)) } else { 0 };
-        let bytes = data.ip_bytes().get() as u32 - saved;
-        let load = Load { bytes, ordinal: number as u32, ecn: codepoint(&data) };
-        (Body::Load(load, Payload::Data(data)), bytes)
+        Load::new(data.ip_bytes().get() as u32 - saved, number as u32, data.codepoint())
     }
 }
 
@@ -415,13 +424,19 @@ impl FlowMeter {
 }
 
 impl Tcp {
+    /// The network as its sender sees it, with the packet that has arrived.
+    #[inline(always)]
+    fn host<'a>(&self, net: &'a mut Net, flow: u32, arrived: u32) -> Host<'a> {
+        Host { net, flow, way: self.way, unstamped: self.unstamped, arrived }
+    }
+
     /// Sends all that a sender may send now, and sees to its timers.
     pub(super) fn pump(&mut self, net: &mut Net, index: u32) {
         let now = net.now;
         if self.unwritten > 0 {
             self.write();
         }
-        let mut host = Host { net, flow: index, way: self.way, unstamped: self.unstamped, arrived: u32::MAX };
+        let mut host = self.host(net, index, u32::MAX);
         self.sender.drain(now, &mut host);
         self.arm_sender(net, index, self.sender.deadlines());
     }
@@ -430,7 +445,7 @@ impl Tcp {
     #[inline(always)]
     fn take_ack(&mut self, net: &mut Net, index: u32, handle: u32) {
         let now = net.now;
-        let mut host = Host { net, flow: index, way: self.way, unstamped: self.unstamped, arrived: handle };
+        let mut host = self.host(net, index, handle);
         if self.unwritten > 0 {
             // The application writes more as soon as there is room.
             self.sender.on_ack(now, &host.ack());

@@ -34,8 +34,8 @@ enum Turn {
     Gone(Gone),
     /// Packets have been dropped; then one may go on.
     Dropped(Instant, Option<Gone>),
-    /// A line behind the port drops a packet.
-    Lost(u32, Instant),
+    /// A line behind the port drops a packet: which, and which line.
+    Lost(u32, u32, Instant),
 }
 
 impl Net {
@@ -84,7 +84,7 @@ impl Net {
                 }
                 Turn::Free(at) => self.link_free(index, at),
                 Turn::Gone(Gone { handle, hop, bytes, at }) => self.go_on(handle, hop, bytes, at),
-                Turn::Lost(handle, at) => self.lose_at_line(handle, at),
+                Turn::Lost(handle, line, at) => self.lose_at_line(handle, line, at),
                 Turn::Dropped(now, gone) => {
                     self.count_drops(index, now);
                     if let Some(Gone { handle, hop, bytes, at }) = gone {
@@ -107,12 +107,12 @@ impl Net {
     /// the packets, and must not depend on how the end is noticed.
     #[inline(always)]
     fn proceed(&mut self, index: u32, until: Instant) -> Turn {
-        let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, .. } = self;
+        let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, ahead_to, .. } = self;
         let port = &mut ports[index as usize];
         let plain = port.probe.watch.is_none() && port.probe.system.is_none() && port.channel.is_none();
         let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
         let (opened, mut cx) = server.open(dropped);
-        let around = Around { slab, hashes, routes, lines, line_queues, wheel };
+        let around = Around { slab, hashes, routes, lines, line_queues, wheel, ahead_to: *ahead_to };
         let delay = *delay;
         match opened {
             Opened { tail_drop: Some(session), .. } => {
@@ -136,6 +136,8 @@ struct Around<'a> {
     lines: &'a mut [Line],
     line_queues: &'a mut Vec<LineQueue>,
     wheel: &'a mut Wheel<What>,
+    /// See [`Net::ahead_to`].
+    ahead_to: Instant,
 }
 
 /// A lazy port at work.
@@ -169,9 +171,12 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
                 let Next::Last(line) = around.routes[hop as usize].next() else {
                     return Turn::Gone(Gone { handle, hop, bytes, at });
                 };
+                if at > around.ahead_to {
+                    return Turn::Gone(Gone { handle, hop, bytes, at });
+                }
                 match around.lines[line as usize].enter(around.line_queues, line, at, bytes) {
                     Some(at) => around.wheel.push(at, What::Deliver(handle)),
-                    None => return Turn::Lost(handle, at),
+                    None => return Turn::Lost(handle, line, at),
                 }
             } else {
                 let Some((now, handle)) = self.pending.pop_until(until) else { return Turn::Over };
@@ -207,6 +212,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
         let record = slab.get_mut(packet.handle);
         self.probe.count_left(now, packet.enqueued);
         if packet.ecn == Ecn::Ce {
+            self.probe.marked += u64::from(record.ecn() != Ecn::Ce);
             record.mark();
         }
         let span = self.session.wire.take_framed(packet.bytes);

@@ -8,6 +8,7 @@ use crate::random::Stream;
 use crate::wlan::Cell;
 use sojourn_measure::{Level, LossEvents, Synchronisation};
 use sojourn_units::{Instant, Span};
+use std::collections::BTreeMap;
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,19 @@ impl Hashes {
     }
 }
 
+/// A packet of data that was dropped, as flows see it. The fields are in the order in which losses count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Loss {
+    at: Instant,
+    flow: u32,
+    ordinal: u32,
+    /// Of the flow, with the delay of the queue that dropped it.
+    rtt: Span,
+}
+
+/// Losses that are put in order at once.
+const LOSSES: usize = 4096;
+
 /// Packets of one flow that were dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
@@ -135,6 +149,8 @@ pub(super) struct Audit {
 #[derive(Clone)]
 pub(super) struct Net {
     pub now: Instant,
+    /// A scheme, or a decision log, reads congestion windows in packets.
+    pub windows_read: bool,
     pub wheel: Wheel<What>,
     pub slab: Slab,
     /// All routes one after another.
@@ -151,8 +167,15 @@ pub(super) struct Net {
     pub synchronisation: Vec<Synchronisation>,
     /// What a discipline has just dropped.
     pub dropped: Dropped,
-    /// The instant at which lines are looked at next: what arrives there from then on must wait.
-    pub look_at: Instant,
+    /// Packets that lines will drop, with the delay of their queues then.
+    pub lost: BTreeMap<u32, Span>,
+    /// Losses that have not been put in order: ports and lines tell of theirs when they are looked at.
+    pub losses_untold: Vec<Loss>,
+    /// When the measurement begins and ends.
+    pub begin: Instant,
+    pub end: Instant,
+    /// The last instant that lines may be computed ahead to without a look at the two: the one before the first, then the second.
+    pub ahead_to: Instant,
     /// A lazy port or line is being brought up to the present: others wait for their turn.
     pub catching_up: bool,
     pub audit: Audit,
@@ -200,7 +223,7 @@ impl Net {
         };
         match line.enter(&mut self.line_queues, way.line, self.now, bytes) {
             Some(at) => self.approach_port(port, handle, at),
-            None => self.lose_at_line(handle, self.now),
+            None => self.lose_at_line(handle, way.line, self.now),
         }
     }
 
@@ -211,7 +234,7 @@ impl Net {
             return self.set_out_apart(handle, way.hop, bytes);
         };
         let Some(at) = line.enter(&mut self.line_queues, way.line, self.now, bytes) else {
-            return self.lose_at_line(handle, self.now);
+            return self.lose_at_line(handle, way.line, self.now);
         };
         match way.next.next() {
             Next::Line(line) => self.approach_line(line, handle, way.hop, bytes, at),
@@ -221,13 +244,18 @@ impl Net {
     }
 
     /// A packet of `bytes` leaves its host otherwise.
+    ///
+    /// What comes over a link at this instant is there before it. As it may not have been told of yet, the packet takes its turn
+    /// behind all that is due now.
     #[inline(never)]
     fn set_out_apart(&mut self, handle: u32, hop: u32, bytes: u32) {
         match self.routes[hop as usize].next() {
             Next::Line(line) => {
-                self.let_in(line, self.now);
-                self.cross(handle, line, hop, bytes, self.now);
+                let approach = &mut self.line_queues[line as usize].approach;
+                approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO))).apart += 1;
+                self.wheel.push(self.now, What::Cross(handle));
             }
+            Next::Port(port) if self.ports[port as usize].is_passed => self.wheel.push(self.now, What::Enqueue(handle)),
             Next::Port(port) => self.arrive(port, handle),
             Next::Fused(_) | Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
             // A route is never empty.
@@ -262,7 +290,7 @@ impl Net {
     fn cross(&mut self, handle: u32, line: u32, hop: u32, bytes: u32, now: Instant) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
             Some(at) => self.go_on(handle, hop + 1, bytes, at),
-            None => self.lose_at_line(handle, now),
+            None => self.lose_at_line(handle, line, now),
         }
     }
 
@@ -275,10 +303,15 @@ impl Net {
     #[inline(always)]
     pub fn go_on(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
         match self.routes[hop as usize].next() {
-            Next::Last(line) => match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
-                Some(at) => self.wheel.push(at, What::Deliver(handle)),
-                None => self.lose_at_line(handle, at),
-            },
+            Next::Last(line) => {
+                if at > self.ahead_to && self.waits_for_end(handle, line, hop, at) {
+                    return;
+                }
+                match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
+                    Some(at) => self.wheel.push(at, What::Deliver(handle)),
+                    None => self.lose_at_line(handle, line, at),
+                }
+            }
             Next::Port(port) => {
                 self.slab.get_mut(handle).hop = hop;
                 self.approach_port(port, handle, at);
@@ -287,8 +320,35 @@ impl Net {
                 self.slab.get_mut(handle).hop = hop;
                 self.approach_next_line(line, handle, hop, bytes, at);
             }
-            Next::Fused(line) => self.cross_next(handle, line, hop, bytes, at),
+            Next::Fused(line) => {
+                if at > self.ahead_to && self.waits_for_end(handle, line, hop, at) {
+                    return;
+                }
+                self.cross_next(handle, line, hop, bytes, at);
+            }
             Next::End => self.wheel.push(at, What::Deliver(handle)),
+        }
+    }
+
+    /// A packet arrives at a line, its hop `hop`, while or after the measurement begins: the line's begins. True after its end,
+    /// when the packet does not enter: the line's is over.
+    #[cold]
+    #[inline(never)]
+    fn waits_for_end(&mut self, handle: u32, line: u32, hop: u32, at: Instant) -> bool {
+        if at > self.end {
+            self.slab.get_mut(handle).hop = hop;
+            self.wheel.push(at, What::Cross(handle));
+            return true;
+        }
+        self.begin_line(line as usize);
+        false
+    }
+
+    /// The measurement of a line begins, unless it has.
+    pub fn begin_line(&mut self, line: usize) {
+        let queue = &mut self.line_queues[line];
+        if queue.since < self.begin {
+            self.lines[line].restart(queue, self.begin);
         }
     }
 
@@ -317,7 +377,7 @@ impl Net {
     fn approach_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
         let approach =
             self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
-        if at <= self.now + approach.ahead && at < self.look_at && approach.apart == 0 {
+        if at <= self.now + approach.ahead && at <= self.ahead_to && approach.apart == 0 {
             if approach.pending.first <= at {
                 self.let_in(line, at);
             }
@@ -402,19 +462,22 @@ impl Net {
         self.lose_at(handle, self.now, Span::ZERO);
     }
 
-    /// A line drops a packet at `at`. What ports have dropped before is counted before.
+    /// A line drops a packet at `at`, which counts then.
     #[cold]
     #[inline(never)]
-    pub fn lose_at_line(&mut self, handle: u32, at: Instant) {
-        if !self.catching_up {
-            let before = Instant::from_nanos(at.min(self.now).nanos().saturating_sub(1));
-            for port in 0..self.ports.len() {
-                if self.ports[port].lazy {
-                    self.settle(port as u32, before);
-                }
-            }
+    pub fn lose_at_line(&mut self, handle: u32, line: u32, at: Instant) {
+        let delay = self.lines[line as usize].queueing_delay(&self.line_queues[line as usize]);
+        if at > self.now {
+            self.lost.insert(handle, delay);
+            return self.wheel.push(at, What::Lose(handle));
         }
-        self.lose_at(handle, at, Span::ZERO);
+        self.lose_at(handle, at, delay);
+    }
+
+    /// A packet that a line has dropped counts now.
+    pub fn lose_now(&mut self, handle: u32) {
+        let delay = self.lost.remove(&handle).unwrap_or_default();
+        self.lose_at(handle, self.now, delay);
     }
 
     /// A packet is gone at `now`, at a queue with so much delay.
@@ -426,19 +489,39 @@ impl Net {
         if let Some(ordinal) = packet.ordinal() {
             let losses = &mut self.losses[packet.flow as usize];
             losses.packets += 1;
-            // Several drops of one instant are told in any order.
+            let rtt = losses.base_rtt + delay;
+            self.losses_untold.push(Loss { at: now, flow: packet.flow, ordinal, rtt });
+            if self.losses_untold.len().is_multiple_of(LOSSES) {
+                self.wheel.push(self.now, What::Tell);
+            }
+        }
+    }
+
+    /// Puts the losses before the present in order. Nothing more is heard of that time.
+    pub fn tell_losses(&mut self) {
+        self.settle_before();
+        self.tell_losses_before(self.now);
+    }
+
+    /// Puts the losses before `until` in order, all of which are known.
+    pub fn tell_losses_before(&mut self, until: Instant) {
+        let mut untold = std::mem::take(&mut self.losses_untold);
+        untold.sort_unstable();
+        let known = untold.partition_point(|loss| loss.at < until);
+        for Loss { at, flow, ordinal, rtt } in untold.drain(..known) {
+            let losses = &mut self.losses[flow as usize];
             let last = losses.last.replace(ordinal);
             losses.runs += u64::from(last.is_none_or(|last| last.abs_diff(ordinal) != 1));
-            let rtt = losses.base_rtt + delay;
-            losses.events.lost(now, ordinal, rtt);
+            losses.events.lost(at, ordinal, rtt);
             let [of_group, of_all] = &mut losses.seen;
             if let Some((all, groups)) = self.synchronisation.split_last_mut() {
-                all.lost(now, rtt, of_all);
+                all.lost(at, rtt, of_all);
                 if let Some(group) = groups.get_mut(losses.group as usize) {
-                    group.lost(now, rtt, of_group);
+                    group.lost(at, rtt, of_group);
                 }
             }
         }
+        self.losses_untold = untold;
     }
 
     /// Packets that are on a wire: their arrivals are scheduled.

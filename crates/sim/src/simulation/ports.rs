@@ -2,10 +2,10 @@
 
 use super::net::{Hashes, Net};
 use super::What;
-use crate::packet::Packet as Sent;
+use crate::packet::{Body, Packet as Sent, Payload};
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
-use sojourn_aqm::{Config, Dequeued, Ecn, Packet, Random};
+use sojourn_aqm::{AckFields, Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -43,7 +43,12 @@ impl Net {
         port.probe.offered(now, sent);
         let hashes = &hashes[sent.flow as usize];
         let packet = if port.probe.watch.is_some() {
-            let packet = Packet { bytes: port.framed(sent.bytes()), ..port.stamp(handle, sent, hashes) };
+            let packet = Packet {
+                bytes: port.framed(sent.bytes()),
+                ack: sent.ack_fields(),
+                window: sent.window(),
+                ..port.stamp(handle, sent, hashes)
+            };
             let watch = &mut port.probe.watch;
             dropped.attend(watch.as_deref());
             if dropped.logs {
@@ -118,11 +123,15 @@ impl Net {
         let port = &mut self.ports[index as usize];
         port.probe.waiting.settle(now);
         port.probe.derive_system(false);
+        port.close_hits(now);
         self.dropped.attend(port.probe.watch.as_deref());
         port.server.switch(now, &mut self.dropped, scheme);
         self.dropped.logs = false;
+        if scheme.name() == "daqm" {
+            port.open_hits(now);
+        }
         port.switched.push((now, scheme.clone()));
-        port.probe.follow(scheme);
+        self.windows_read |= port.follow(scheme);
         let was_lazy = std::mem::replace(&mut port.lazy, false);
         if was_lazy && port.waking {
             self.wheel.push(port.busy_until, What::Free(index));
@@ -165,7 +174,7 @@ impl Net {
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);
         self.dropped.logs = false;
         debug_assert!(_is_same, "parameters of another algorithm");
-        port.probe.follow(&scheme);
+        self.windows_read |= port.follow(&scheme);
         port.switched.push((now, scheme));
         self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
@@ -233,6 +242,7 @@ impl Net {
                     count(total, |(waiting, _)| waiting.down(now));
                 }
                 if packet.ecn == Ecn::Ce {
+                    port.probe.marked += u64::from(sent.ecn() != Ecn::Ce);
                     sent.mark();
                 }
                 taken = Some(Taken { handle: packet.handle, bytes: packet.bytes });
@@ -475,6 +485,16 @@ impl Port {
         waiting.max(self.probe.sojourn.moments.mean())
     }
 
+    /// The port runs `scheme` from now on; true where it reads congestion windows.
+    pub(super) fn follow(&mut self, scheme: &Config) -> bool {
+        self.probe.follow(scheme);
+        let reads = self.server.reads();
+        if reads.any() {
+            self.probe.watch();
+        }
+        reads.window
+    }
+
     /// See [`Port::lazy`].
     pub(super) fn may_be_lazy(&self) -> bool {
         let plain = self.is_link() && self.device.is_none();
@@ -502,15 +522,37 @@ impl Port {
     }
 }
 
-/// The packet number `serial` that a discipline sees of `sent`, with so much framing.
+/// The packet number `serial` that a discipline sees of `sent`, with so much framing; for one that reads neither fields of
+/// acknowledgements nor windows: a port whose discipline does is watched ([`Watch`](crate::port::Watch)).
 #[inline(always)]
 pub(super) fn stamped(serial: u64, overhead: u32, handle: u32, sent: &Sent, hashes: &Hashes) -> Packet {
-    let Hashes { flow, source, destination, dscp } = match sent.goes_back() {
-        true => hashes.back(),
-        false => *hashes,
+    let (bytes, ecn, hashes) = match &sent.body {
+        Body::Load(load, Payload::Data(_) | Payload::Datagram(_)) => (load.bytes, load.ecn, *hashes),
+        _ => other(sent, hashes),
     };
-    let (bytes, ecn) = (sent.bytes() + overhead, sent.ecn());
-    Packet { serial, handle, bytes, flow, source, destination, ecn, dscp, ..Packet::default() }
+    let Hashes { flow, source, destination, dscp } = hashes;
+    let bytes = bytes + overhead;
+    Packet {
+        enqueued: Instant::ZERO,
+        serial,
+        handle,
+        flow,
+        source,
+        destination,
+        bytes,
+        window: 0,
+        ecn,
+        dscp,
+        ack: AckFields::NONE,
+    }
+}
+
+/// Size, ECN field and hashes of a packet that carries neither a segment of data nor a datagram that stays where it goes.
+#[cold]
+#[inline(never)]
+fn other(sent: &Sent, hashes: &Hashes) -> (u32, Ecn, Hashes) {
+    let hashes = if sent.goes_back() { hashes.back() } else { *hashes };
+    (sent.bytes(), sent.ecn(), hashes)
 }
 
 /// Counts at all queues under test together.

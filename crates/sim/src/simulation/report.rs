@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 mod cells;
+mod check;
 mod classes;
 mod flows;
 mod metrics;
@@ -197,21 +198,19 @@ const COMPARED_GROUPS: usize = 16;
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
-        self.net.settle_before();
+        self.net.tell_losses();
         self.sample_warm_up();
         let now = self.net.now;
         for index in 0..self.net.ports.len() {
-            let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.restart(now, port.server.counters());
             port.channel_before = port.channel.as_ref().map(|channel| channel.counts()).unwrap_or_default();
             port.restart_trace(now);
-            port.probe.daqm = daqm;
+            port.saved_before = port.saved(now);
+            port.restart_hits(now);
         }
-        for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
-            line.restart(queue, now);
-        }
-        self.net.look_at = self.end;
+        (0..self.net.lines.len()).for_each(|line| self.net.begin_line(line));
+        self.net.ahead_to = self.end;
         self.net.cells.iter_mut().for_each(|cell| cell.restart(now));
         if let Some((waiting, system)) = &mut self.net.total {
             waiting.restart(now);
@@ -243,11 +242,11 @@ impl Simulation {
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.net.now = self.end;
         self.net.settle_all(self.end);
+        self.net.tell_losses_before(Instant::NEVER);
         for index in 0..self.net.ports.len() {
-            let daqm = self.daqm(index);
             let port = &mut self.net.ports[index];
             port.probe.finish(self.end);
-            port.probe.daqm = daqm.zip(port.probe.daqm).map(|(now, before)| [now[0] - before[0], now[1] - before[1]]);
+            port.close_hits(self.end);
         }
         for (line, queue) in self.net.lines.iter_mut().zip(&mut self.net.line_queues) {
             line.finish(queue, self.end);
@@ -291,7 +290,7 @@ impl Simulation {
         let mut series = series.unwrap_or_default();
         // Of whole runs, like times of flows, and whether series are kept or not.
         series.extend(probes.iter().map(|(flow, probes)| probes.series(&self.network.flows[*flow as usize].name)));
-        Ok(RunReport {
+        let report = RunReport {
             scenario: self.network.name.clone(),
             scheme: self.options.scheme.as_ref().map(sojourn_aqm::Config::text),
             seed: self.options.seed,
@@ -309,7 +308,9 @@ impl Simulation {
             distributions,
             series,
             conservation,
-        })
+        };
+        check::check(&report)?;
+        Ok(report)
     }
 
     /// Counts what is where, by three independent ways, and compares.

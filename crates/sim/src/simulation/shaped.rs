@@ -3,7 +3,7 @@
 use super::net::Net;
 use super::What;
 use crate::port::{Medium, Port};
-use sojourn_units::{Bytes, Instant};
+use sojourn_units::{Bytes, Instant, Span};
 
 impl Net {
     /// Something may wait at a port that waited for nothing.
@@ -44,8 +44,9 @@ impl Net {
             let taken = port.server.wire.take_framed(port.framed(bytes));
             let size = port.server.wire.rate().time_for(Bytes::new(bucket.bytes));
             if let Some(bucket) = &mut port.bucket {
-                let (from, until) = bucket.take(now, size, taken);
-                port.probe.busy.add(from, until);
+                bucket.take(now, size, taken);
+                // What it owes is time that is yet to come.
+                port.probe.busy.extend(taken, bucket.settled_at());
             }
             let at = now + port.delay;
             self.sent(index, now);
@@ -55,6 +56,12 @@ impl Net {
 }
 
 impl Port {
+    /// What its token bucket has saved, as time at the link's rate; nothing without one.
+    pub(super) fn saved(&self, now: Instant) -> Span {
+        let size = |bytes: u64| self.server.wire.rate().time_for(Bytes::new(bytes));
+        self.bucket.as_ref().map_or(Span::ZERO, |bucket| bucket.saved(now, size(bucket.bytes)))
+    }
+
     /// A token bucket shapes its link.
     pub(super) fn is_shaped(&self) -> bool {
         matches!(self.medium, Medium::Shaped)

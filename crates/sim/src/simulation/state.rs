@@ -2,8 +2,10 @@
 
 use super::net::Place;
 use super::Simulation;
+use crate::port::Port;
 use serde::Serialize;
 use sojourn_aqm::{Backlog, Tally};
+use sojourn_units::Instant;
 use std::collections::BTreeMap;
 
 /// Packets and their bytes on the wire.
@@ -52,22 +54,44 @@ impl From<Backlog> for Count {
     }
 }
 
-impl Simulation {
-    /// dAQM's hits and its drops at a dequeue so far, at the port that is number `index` of those with a discipline.
-    pub(super) fn daqm(&mut self, index: usize) -> Option<[u64; 2]> {
-        let port = &mut self.net.ports[index];
-        if !port.is_daqm {
-            return None;
-        }
-        let mut found = [0; 2];
-        port.server.internals(self.net.now, &mut |name, value| match name {
-            "hits" => found[0] = value as u64,
-            "head_drops" => found[1] = value as u64,
+impl Port {
+    /// What the dAQM that it runs has counted: hits, and packets that left the port's queue or that it dropped at a dequeue.
+    fn hits(&mut self, now: Instant) -> [u64; 2] {
+        let mut found = [0, self.server.counters().forwarded.packets];
+        self.server.internals(now, &mut |name, value| match name {
+            "hits" => found[0] += value as u64,
+            "head_drops" => found[1] += value as u64,
             _ => {}
         });
-        Some(found)
+        found
     }
 
+    /// The measured time under dAQM is over for now, where the port runs it.
+    pub(super) fn close_hits(&mut self, now: Instant) {
+        if self.probe.hits.is_some_and(|hits| hits.since.is_some()) {
+            let found = self.hits(now);
+            self.probe.hits.iter_mut().for_each(|hits| hits.close(found));
+        }
+    }
+
+    /// A stretch of time under dAQM begins.
+    pub(super) fn open_hits(&mut self, now: Instant) {
+        let found = self.hits(now);
+        self.probe.hits.get_or_insert_default().since = Some(found);
+    }
+
+    /// The measurement begins.
+    pub(super) fn restart_hits(&mut self, now: Instant) {
+        if self.probe.hits.is_some_and(|hits| hits.since.is_some()) {
+            self.probe.hits = None;
+            self.open_hits(now);
+        } else {
+            self.probe.hits = None;
+        }
+    }
+}
+
+impl Simulation {
     /// The state of the network's port number `index` now; nothing for a port that runs no discipline.
     pub(super) fn state(&mut self, index: usize) -> (Option<Counts>, Internals) {
         let Place::Port(port) = self.net.places[index] else { return (None, Internals::new()) };

@@ -21,7 +21,7 @@ pub struct WindowReport {
     pub departures_packets: u64,
     /// Dropped, for any reason.
     pub drops_packets: u64,
-    /// Marked CE here.
+    /// Of those that left: marked CE here.
     pub marks_packets: u64,
     /// Waiting, mean over time.
     pub queue_packets_mean: Option<f64>,
@@ -84,7 +84,7 @@ impl Simulation {
             arrivals_packets: counters.arrived.packets - before.arrived.packets,
             departures_packets: counters.forwarded.packets - before.forwarded.packets,
             drops_packets: counters.dropped_total().packets - before.dropped_total().packets,
-            marks_packets: counters.marked.packets - before.marked.packets,
+            marks_packets: window.marked,
             queue_packets_mean: window.waiting.mean(),
             backlog_packets: backlog.packets,
             backlog_bytes: backlog.bytes,
@@ -109,11 +109,13 @@ impl Simulation {
         for (number, port) in (0..).zip(&mut self.net.ports) {
             if number == logged {
                 port.probe.watch().logged = Some(logged);
+                self.net.windows_read = true;
             } else if let Some(watch) = &mut port.probe.watch {
                 watch.logged = None;
             }
         }
         self.net.dropped.log = Some(Vec::new());
+        self.give_hints();
         true
     }
 
@@ -142,7 +144,16 @@ impl Simulation {
     pub fn switch(&mut self, index: usize, scheme: &Config) -> bool {
         let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return false };
         self.net.replace_scheme(port, scheme);
+        self.give_hints();
         true
+    }
+
+    /// Senders write their windows into what they send from now on, where somebody reads these.
+    pub(super) fn give_hints(&mut self) {
+        if self.net.windows_read {
+            self.hosts.ends.iter_mut().filter_map(|ends| ends.tcp.as_mut()).for_each(|tcp| tcp.sender.give_hints());
+            self.hosts.clients.give_hints();
+        }
     }
 
     /// Gives the scheme of the network's port number `index` other values of some parameters now, written as tc writes them behind
@@ -156,6 +167,7 @@ impl Simulation {
         let scheme = present.with(parameters).map_err(|error| error.to_string())?;
         if let Some(Place::Port(port)) = self.net.places.get(index).copied() {
             self.net.take_parameters(port, scheme);
+            self.give_hints();
         }
         Ok(())
     }

@@ -34,7 +34,9 @@ impl Simulation {
                 let Some(Place::Port(number)) = net.places.get(index).copied() else { continue };
                 decisions.open(network, index, logs, number);
                 net.ports[number as usize].probe.watch().logged = Some(number);
+                net.windows_read = true;
             }
+            self.give_hints();
         }
     }
 

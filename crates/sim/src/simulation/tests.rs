@@ -148,3 +148,57 @@ fn a_connection_opens_before_its_stream_and_the_series_show_its_sender() {
     // CUBIC does not pace.
     assert!(!late.iter().any(|series| series.name.starts_with("pacing_rate_bit_s:")));
 }
+
+#[test]
+fn a_flow_that_has_not_begun_or_has_ended_has_no_values() {
+    let flow = |name: &str, rest: &str| format!("[[flows]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n{rest}\n");
+    let text = [
+        "name = \"lives\"\nduration = \"4 s\"\nwarm_up = \"500 ms\"\nseries = { interval = \"100 ms\", flows = true }\n",
+        "[[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nunder_test = true\n",
+        // Until everything is acknowledged: within 12 ms of the queue's 20 packets, and 10 ms of the path.
+        &flow("stops", "start = \"1 s\"\nstop = \"2 s\"\ntransport = { kind = \"tcp\", congestion_control = \"bbr3\" }"),
+        &flow("transfer", "start = \"1 s\"\ntraffic = { kind = \"transfer\", size = \"200 kB\" }"),
+        // The last of its packets reaches the receiver after its end.
+        &flow(
+            "udp",
+            "start = \"1 s\"\nstop = \"2 s\"\ntransport = { kind = \"udp\" }\n\
+             traffic = { kind = \"cbr\", rate = \"100 kbit/s\", packet_size = \"100 B\" }",
+        ),
+        &flow("paused", "start = \"1 s\"\ntransport = { kind = \"udp\" }\ntraffic = { kind = \"cbr\", rate = \"8 kbit/s\", packet_size = \"10 B\" }"),
+        &flow("web", "start = \"1 s\"\nstop = \"2 s\"\ntraffic = { kind = \"web\", objects = 1, connections = 1, object_size = \"3 kB\", html = \"3 kB\" }"),
+        "[[changes]]\nat = \"2 s\"\nstop = [\"paused\"]\n",
+    ]
+    .concat();
+    let document = scenario::load(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
+    let options = Options { series: Some(Span::from_millis(100)), ..Options::default() };
+    let series = Simulation::new(network, options).run().unwrap().series;
+    let of = |name: &str| series.iter().find(|series| series.name == name).unwrap_or_else(|| panic!("{name}"));
+    // Whether there is a value at the ends of the intervals before the start, right after it, and at the end of the run.
+    let has = |name: &str| {
+        let found = of(name);
+        let at = |second: f64| {
+            let place = found.t_s.iter().position(|t| (t - second).abs() < 1e-9);
+            found.value[place.unwrap_or_else(|| panic!("{second}"))].is_some()
+        };
+        [at(0.9), at(1.1), at(3.9)]
+    };
+    for name in ["cwnd_packets", "srtt_ms", "pacing_rate_bit_s", "delivery_rate_bit_s", "goodput_bit_s"] {
+        assert_eq!(has(&format!("{name}:stops[0]")), [false, true, false], "{name}");
+    }
+    for name in
+        ["cwnd_packets:transfer[0]", "goodput_bit_s:transfer[0]", "goodput_bit_s:udp[0]", "goodput_bit_s:web[0]"]
+    {
+        assert_eq!(has(name), [false, true, false], "{name}");
+    }
+    // Stopped by a change, it may start again: it sends nothing, which is a goodput of 0.
+    assert_eq!(has("goodput_bit_s:paused[0]"), [false, true, true]);
+    assert_eq!(of("goodput_bit_s:paused[0]").value.last(), Some(&Some(0.0)));
+    // Nothing that arrives is left out: the flows' goodputs are the total's in every interval.
+    let total = &of("goodput_bit_s").value;
+    for (place, total) in total.iter().enumerate() {
+        let flows = ["stops", "transfer", "udp", "paused", "web"];
+        let sum: f64 = flows.iter().filter_map(|flow| of(&format!("goodput_bit_s:{flow}[0]")).value[place]).sum();
+        assert!((sum - total.unwrap()).abs() < 1e-6, "{place}: {sum} and {total:?}");
+    }
+}

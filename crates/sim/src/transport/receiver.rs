@@ -23,6 +23,7 @@ use crate::transport::segment::{Accurate, Ack, Control, Counters, Data, SackBloc
 use adaptive::{Adaptive, Arrival};
 use connection::Connection;
 use reader::Reader;
+use sojourn_aqm::Ecn;
 use sojourn_units::{Bytes, Instant};
 use std::sync::Arc;
 
@@ -71,6 +72,8 @@ pub struct Receiver {
     ecn: bool,
     /// What both sides speak.
     feedback: EcnFeedback,
+    /// How the SYN arrived.
+    syn_ecn: Ecn,
     /// Marked packets since the last acknowledgement.
     ce_unacked: u8,
     /// Counters of Accurate ECN: packets, and bytes.
@@ -114,6 +117,7 @@ impl Receiver {
             ece: false,
             ecn: true,
             feedback: config.ecn_feedback,
+            syn_ecn: Ecn::NotEct,
             ce_packets: ACE_AT_START,
             counters: Counters { marked: 0, unmarked: 1 },
             ce_unacked: 0,
@@ -231,7 +235,7 @@ impl Receiver {
             self.read(now);
         }
         if data.is_bare() || data.has(Data::SYN) || !self.connection.is_open() {
-            if let Some(action) = self.on_connection(now, data) {
+            if let Some(action) = self.on_connection(now, data, ce) {
                 self.plan();
                 return action;
             }
@@ -452,7 +456,7 @@ impl Receiver {
         }
         let (ece, accurate) = match self.feedback {
             EcnFeedback::AccEcn => self.count_in(&mut sack),
-            _ => (self.ece, Accurate::default()),
+            feedback => (self.ece, Accurate::new(0, false, self.ecn_of_acks(feedback))),
         };
         Ack {
             ack: self.next,
@@ -478,7 +482,16 @@ impl Receiver {
         if has_counters {
             sack[2] = self.counters.into();
         }
-        (false, Accurate { ace: self.ce_packets & ACE_MASK, has_counters })
+        (false, Accurate::new(self.ce_packets & ACE_MASK, has_counters, self.ecn_of_acks(EcnFeedback::AccEcn)))
+    }
+
+    /// The ECN field of an acknowledgement.
+    fn ecn_of_acks(&self, feedback: EcnFeedback) -> Ecn {
+        if self.ecn {
+            self.config.ecn_of_acks(feedback)
+        } else {
+            Ecn::NotEct
+        }
     }
 
     /// Room in the buffer: neither unread nor waiting for a hole to be filled.

@@ -3,6 +3,7 @@
 //! The records are small and `Copy`: a packet of the engine holds one inside 64 bytes.
 //! Header sizes are the real ones, so that a 1448 B payload is a 1500 B IP packet.
 
+use sojourn_aqm::Ecn;
 use sojourn_units::{Bytes, Instant};
 
 /// IPv4 header without options (RFC 791).
@@ -65,6 +66,15 @@ impl Data {
     /// On a SYN with [`Data::CWR`]: AE, so that the sender asks for Accurate ECN (RFC 9768, 3.1.1). A SYN has no last byte.
     pub const AE: u8 = Self::LAST;
 
+    /// The ECN field, by [`Data::ECT`] and [`Data::ECT_1`]; the second alone says nothing.
+    #[must_use]
+    #[inline(always)]
+    pub fn codepoint(&self) -> Ecn {
+        const BY_FLAGS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1];
+        const _: () = assert!(Data::ECT == 1 << 3 && Data::ECT_1 == 1 << 4);
+        BY_FLAGS[usize::from(self.flags >> 3 & 3)]
+    }
+
     /// True when `flag` is set.
     #[must_use]
     pub const fn has(&self, flag: u8) -> bool {
@@ -125,8 +135,16 @@ impl SackBlock {
 pub const ACE_AT_START: u8 = 5;
 /// It has three bits.
 pub const ACE_MASK: u8 = 7;
-/// What ACE says of a SYN that was not ECN-capable (RFC 9768, table 2).
-pub const ACE_NOT_ECT: u8 = 0b010;
+/// What ACE says of a SYN or of a SYN-ACK that arrived with this codepoint (RFC 9768, tables 2 and 4).
+#[must_use]
+pub const fn ace_of(codepoint: Ecn) -> u8 {
+    match codepoint {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
 /// The option of Accurate ECN with two counters; with the timestamps option there is room for two SACK blocks beside it.
 pub const COUNTERS_OPTION: Bytes = Bytes::new(8);
 
@@ -151,15 +169,45 @@ impl From<SackBlock> for Counters {
     }
 }
 
-/// What an acknowledgement says of Accurate ECN; zero where the connection does not speak it.
+/// What an acknowledgement says of Accurate ECN, zero where the connection does not speak it, and its own ECN field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(2))]
 pub struct Accurate {
     /// The ACE field (RFC 9768, 3.2.2), AE, CWR and ECE: CE-marked packets received so far, from 5 on, modulo 8. Of a SYN-ACK: how
     /// the SYN was marked, never 0.
     pub ace: u8,
+    /// Whether it has the option, and above that the ECN field of the IP header.
+    bits: u8,
+}
+
+impl Accurate {
+    const OPTION: u8 = 1;
+
+    /// With this ACE field, option or none, and ECN field.
+    #[must_use]
+    pub const fn new(ace: u8, has_counters: bool, ecn: Ecn) -> Self {
+        Self { ace, bits: has_counters as u8 | (ecn as u8) << 1 }
+    }
+
     /// The third SACK block's place holds the option, [`Ack::counters`].
-    pub has_counters: bool,
+    #[must_use]
+    #[inline(always)]
+    pub const fn has_counters(self) -> bool {
+        self.bits & Self::OPTION != 0
+    }
+
+    /// The ECN field of its IP header.
+    #[must_use]
+    #[inline(always)]
+    pub const fn ecn(self) -> Ecn {
+        Ecn::from_bits(self.bits >> 1)
+    }
+
+    /// Changes the ECN field.
+    #[inline(always)]
+    pub const fn set_ecn(&mut self, ecn: Ecn) {
+        self.bits = self.bits & Self::OPTION | (ecn as u8) << 1;
+    }
 }
 
 /// An acknowledgement.
@@ -191,7 +239,7 @@ impl Ack {
         match &self.sack {
             [SackBlock { len: 0, .. }, ..] => 0,
             [_, SackBlock { len: 0, .. }, _] => 1,
-            [.., third] if third.len == 0 || self.accurate.has_counters => 2,
+            [.., third] if third.len == 0 || self.accurate.has_counters() => 2,
             _ => 3,
         }
     }
@@ -200,7 +248,7 @@ impl Ack {
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = &SackBlock> {
         let [first, second, third] = &self.sack;
-        let third = if self.accurate.has_counters { &SackBlock { offset: 0, len: 0 } } else { third };
+        let third = if self.accurate.has_counters() { &SackBlock { offset: 0, len: 0 } } else { third };
         [first, second, third].into_iter().take_while(|block| block.len > 0)
     }
 
@@ -210,18 +258,18 @@ impl Ack {
     /// Size of the option of Accurate ECN.
     #[inline]
     const fn option_bytes(&self) -> Bytes {
-        Bytes::new(COUNTERS_OPTION.get() * self.accurate.has_counters as u64)
+        Bytes::new(COUNTERS_OPTION.get() * self.accurate.has_counters() as u64)
     }
 
     /// The option of Accurate ECN, where it has one.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
-        self.accurate.has_counters.then_some(self.sack[2].into())
+        self.accurate.has_counters().then_some(self.sack[2].into())
     }
 
     /// Gives it the option, in the place of the third SACK block.
     pub fn set_counters(&mut self, counters: Counters) {
-        self.accurate.has_counters = true;
+        self.accurate.bits |= Accurate::OPTION;
         self.sack[2] = counters.into();
     }
 

@@ -38,7 +38,7 @@ mod transmit;
 mod undo;
 mod window;
 
-pub use config::{Config, Ect, FeedbackRule, IdleRestart, Recovery, RtoRule, WindowUnit};
+pub use config::{Config, Ect, EctOn, FeedbackRule, IdleRestart, Recovery, RtoRule, WindowUnit};
 pub use stats::SenderStats;
 pub use undo::UndoStats;
 
@@ -55,13 +55,22 @@ pub trait Path {
     fn ack(&self) -> Ack;
 
     /// A segment leaves, with the number of data segments sent, this one included.
-    fn send(&mut self, data: Data, number: u64);
+    fn send(&mut self, data: Data, number: u64, hints: Hints);
 
-    /// As [`Path::send`], of one of the segments of new data that leave in a row.
+    /// As [`Path::send`], of one of the segments of new data that leave in a row, of a sender that gives no hints.
     #[inline(always)]
     fn send_next(&mut self, data: Data, number: u64) {
-        self.send(data, number);
+        self.send(data, number, Hints::default());
     }
+}
+
+/// What a segment tells beside its place in the stream, where somebody wants to know; else zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The congestion window in full segments, at least 1.
+    pub window: u16,
+    /// The ACE field of Accurate ECN: how many acknowledgements arrived marked CE, from 5 on, modulo 8; 0 where it is not spoken.
+    pub ace: u8,
 }
 
 /// A TCP sender.
@@ -300,6 +309,11 @@ impl Sender {
     #[must_use]
     pub fn ecn(&self) -> bool {
         with!(&self.0, core => core.marks.ecn)
+    }
+
+    /// Somebody reads the [`Hints`] of its segments from now on.
+    pub fn give_hints(&mut self) {
+        with!(&mut self.0, core => core.give_hints());
     }
 
     /// The feedback of marks that both sides speak.

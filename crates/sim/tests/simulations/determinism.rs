@@ -53,7 +53,8 @@ fn every_scheme_sees_the_same_traffic() {
     "#;
     let sent = |scheme: &str| {
         let report = runs(text, Some(scheme), 1, 1).remove(0);
-        (crate::common::metric(&report, "sent_packets"), crate::common::metric(&report, "arrivals_packets"))
+        let arrived = report.queues.iter().find_map(|queue| queue.counts.as_ref()).unwrap().arrived.packets;
+        (crate::common::metric(&report, "sent_packets"), arrived)
     };
     let first = sent("pfifo limit 10p");
     for scheme in ["codel", "pie", "red min 3p max 9p limit 20p", "bfifo limit 5kB"] {

@@ -7,9 +7,9 @@
 //! timestamp (TSecr 0), and the time stamp of an acknowledgement is when the segment that it echoes came. Timestamps count
 //! milliseconds. The sender's window is 65535.
 
-use crate::packet::{Body, Packed, Packet, Payload};
+use crate::packet::{number_of, Body, Packed, Packet, Payload};
 use crate::scenario::{Flow, Transport};
-use crate::transport::segment::{ACE_AT_START, ACE_NOT_ECT};
+use crate::transport::segment::ace_of;
 use crate::transport::{Ack, Control, Data, EcnFeedback, Ect};
 use sojourn_aqm::Ecn;
 use sojourn_units::Instant;
@@ -109,7 +109,7 @@ impl Frame {
         match &packet.body {
             Body::Load(load, Payload::Data(data)) => {
                 self.ipv4(there, length, tos, load.ordinal as u16, TCP);
-                self.data(flow, there, length, packet.flow, data);
+                self.data(flow, there, length, packet.flow, (data, load.ace));
             }
             Body::Ack(ack) => {
                 self.ipv4(back, length, tos, 0, TCP);
@@ -153,7 +153,7 @@ impl Frame {
         self.put(ip + 10, &checksum.to_be_bytes());
     }
 
-    fn data(&mut self, flow: &Flow, ends: Ends, length: u32, number: u32, data: &Data) {
+    fn data(&mut self, flow: &Flow, ends: Ends, length: u32, number: u32, (data, ace_now): (&Data, u8)) {
         let is_syn = data.has(Data::SYN);
         if data.has(Data::FIN) {
             self.closing.entry(number).or_default().sender = Some(data.end());
@@ -169,8 +169,9 @@ impl Frame {
             flags |= AE;
             self.accurate.insert(number, speaks_accurate(flow));
         } else if self.accurate.get(&number) == Some(&true) {
-            // ACE: how the SYN-ACK was marked, then what a side counts that gets no marked data.
-            flags = (flags & !CWR) | ace(if data.is_bare() && data.seq == 0 { ACE_NOT_ECT } else { ACE_AT_START });
+            // ACE: how the SYN-ACK was marked, then what the sender counts of marked acknowledgements.
+            let is_third = data.is_bare() && data.seq == 0;
+            flags = (flags & !CWR) | ace(if is_third { ace_of(Ecn::NotEct) } else { ace_now });
         }
         let seq = if is_syn { 0 } else { data.seq.wrapping_add(1) };
         // Behind its own FIN a sender acknowledges only the receiver's.
@@ -195,7 +196,7 @@ impl Frame {
         let flags = flags | ace(ack.accurate.ace) | if ack.ece { ECE } else { 0 };
         let scale = if is_syn { 0 } else { scale(flow) };
         let window = u16::try_from(ack.window >> scale).unwrap_or(u16::MAX);
-        let number = ack.ack.wrapping_add(1) as u32;
+        let number = number_of(ack.ack);
         let mut blocks = [(0, 0); 3];
         for (edges, block) in blocks.iter_mut().zip(ack.blocks()) {
             let left = number.wrapping_add(block.offset);

@@ -3,7 +3,7 @@
 use crate::keys::{keys, Key, KeySet, Listed, Scalar};
 use crate::transport::congestion::{self, Algorithm, ALGORITHMS};
 use crate::transport::{
-    AckPolicy, Config, Ect, FeedbackRule, IdleRestart, ReceiverConfig, Recovery, RtoRule, WindowUnit,
+    AckPolicy, Config, Ect, EctOn, FeedbackRule, IdleRestart, ReceiverConfig, Recovery, RtoRule, WindowUnit,
 };
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
@@ -90,6 +90,9 @@ keys! {
         /// Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
         /// Linux 0; RFC 3168 either, RFC 8311 0 except for experiments.
         ect: u8 = u8::from(sender().ect == Ect::One);
+        /// Which packets are ECN-capable, of both ends. Linux `data`, with Accurate ECN `acks` (`auto` does the same), and
+        /// `acks` with `dctcp`, too; RFC 3168 `data`; ECN++ (draft-ietf-tcpm-generalized-ecn) `all`.
+        ect_on: EctOn = sender().ect_on;
         /// Size of the sender's socket buffer, for payload. Linux grows it to 4 MiB (`tcp_wmem`), of which it uses 3 to 8 % itself; RFC
         /// 9293 leaves it to the host.
         send_buffer: Option<Bytes> = sender().send_buffer;

@@ -341,6 +341,7 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         timestamp_tick: tcp.timestamp_tick,
         ecn: tcp.ecn,
         ect,
+        ect_on: tcp.ect_on,
         ecn_feedback: tcp.ecn_feedback,
         send_buffer: tcp.send_buffer,
         write_size,
@@ -356,8 +357,9 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         handshake: tcp.handshake,
     };
     let example = transport::Sender::new(sender);
+    let wanted = tcp.ecn_feedback.of(example.congestion_control().ecn_feedback());
     let read = example.congestion_control().ecn_feedback();
-    let ecn_feedback = match tcp.ecn_feedback.of(read) {
+    let ecn_feedback = match wanted {
         transport::EcnFeedback::AccEcn if !tcp.accecn_accept => transport::EcnFeedback::Classic,
         feedback => feedback,
     };
@@ -400,6 +402,23 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         let what = format!("is 0, but {} needs 1; allowed: 1", tcp.congestion_control.name);
         return Err(refuse("ect", what));
     }
+    let is_classic = wanted == transport::EcnFeedback::Classic;
+    if example.congestion_control().is_l4s() && is_classic {
+        // RFC 9331, section 4.2: without it a sender must not use ECT(1).
+        let what = format!(
+            "is \"classic\", but {} needs accurate feedback; allowed: \"accecn\" or \"auto\" (with `accecn_accept = false` the \
+             receiver refuses it, and the connection falls back to ECT(0) and classic ECN)",
+            tcp.congestion_control.name
+        );
+        return Err(refuse("ecn_feedback", what));
+    }
+    if matches!(tcp.ect_on, transport::EctOn::Acks | transport::EctOn::All) && (is_classic || !tcp.ecn) {
+        let what = format!(
+            "is \"{}\", which needs accurate feedback; allowed: \"auto\" or \"data\", or `ecn = true` and `ecn_feedback = \"accecn\"`",
+            tcp.ect_on.word()
+        );
+        return Err(refuse("ect_on", what));
+    }
     if example.congestion_control().needs_timestamps() && !tcp.timestamps {
         let what = format!("is false, but {} needs it; allowed: true", tcp.congestion_control.name);
         return Err(refuse("timestamps", what));
@@ -414,6 +433,9 @@ fn tcp_configs(TcpTable { tcp, own }: &TcpTable, unlimited: bool, path: &Path) -
         ecn_feedback,
         accecn_option: tcp.accecn_option,
         ecn: tcp.ecn_accept,
+        ect,
+        // Without a handshake a receiver does not hear that its sender uses no ECN.
+        ect_on: if tcp.ecn || tcp.handshake { tcp.ect_on } else { transport::EctOn::Data },
         read_rate: tcp.read_rate,
         mss,
         initial_rto: tcp.initial_rto,

@@ -198,5 +198,25 @@ pub(super) fn plain(name: &str, path: Path) -> Result<(), Error> {
     if fine {
         return Ok(());
     }
-    Err(Error::new(path, format!("is \"{name}\"; allowed: letters, digits, _ and -, at least one of them no digit")))
+    Err(Error::new(path, format!("is {name:?}; allowed: letters, digits, _ and -, at least one of them no digit")))
+}
+
+/// A text that tables, reports and pictures show: a line of it is a line there, in the order in which it is written.
+pub(in super::super) fn shown(text: &str, path: impl FnOnce() -> Path) -> Result<(), Error> {
+    if text.trim().is_empty() {
+        return Err(Error::new(path(), "is empty; allowed: any text"));
+    }
+    match text.chars().find(|c| acts(*c)) {
+        None => Ok(()),
+        Some(c) => {
+            let what =
+                format!("is {text:?}, with the control character U+{:04X}; allowed: one line of text", u32::from(c));
+            Err(Error::new(path(), what))
+        }
+    }
+}
+
+/// Control characters, ends of lines, and what turns the direction of a text.
+pub(in super::super) fn acts(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

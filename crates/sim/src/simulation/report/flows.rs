@@ -55,7 +55,7 @@ impl Simulation {
             let mut metrics = Metrics::new();
             sums.metrics(measured, &delays, &mut metrics);
             metrics.insert("dropped_packets", Some(sums.dropped as f64));
-            metrics.insert("loss_ratio", ratio(sums.dropped, sums.sent));
+            metrics.insert("loss_ratio", ratio(sums.dropped, sums.delivered + sums.dropped));
             metrics.insert("loss_synchronisation", together.share(sums.started));
             if let Some((times, _)) = &sums.echo {
                 metrics.insert("rtt_ms_mean", times.mean_ms());
@@ -161,8 +161,9 @@ impl OneFlow {
         metrics.insert("sent_packets", Some(self.sent as f64));
         metrics.insert("delivered_packets", Some(self.delay.count() as f64));
         metrics.insert("dropped_packets", Some(self.dropped as f64));
-        metrics.insert("loss_ratio", ratio(self.dropped, self.sent));
-        metrics.insert("burst_ratio", burst_ratio(self.dropped, self.drop_runs, self.sent));
+        let left = self.delay.count() + self.dropped;
+        metrics.insert("loss_ratio", ratio(self.dropped, left));
+        metrics.insert("burst_ratio", burst_ratio(self.dropped, self.drop_runs, left));
         metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
         metrics.insert("one_way_delay_ms_sd", self.delay.sd_ms());
         metrics.insert("one_way_delay_ms_p50", delays.and_then(|delays| delays.quantile_ms(0.5)));
@@ -327,6 +328,7 @@ struct TcpSums {
     rtt_samples: u64,
     retransmitted: u64,
     timeouts: u64,
+    marked_acks: u64,
 }
 
 impl TcpSums {
@@ -337,6 +339,7 @@ impl TcpSums {
             rtt_samples: now.rtt_samples - before.rtt_samples,
             retransmitted: now.retransmitted - before.retransmitted,
             timeouts: now.timeouts - before.timeouts,
+            marked_acks: now.marked_acks - before.marked_acks,
         }
     }
 
@@ -345,6 +348,7 @@ impl TcpSums {
         self.rtt_samples += other.rtt_samples;
         self.retransmitted += other.retransmitted;
         self.timeouts += other.timeouts;
+        self.marked_acks += other.marked_acks;
     }
 
     fn metrics(&self, metrics: &mut Metrics) {
@@ -352,5 +356,6 @@ impl TcpSums {
         metrics.insert("rtt_ms_mean", rtt);
         metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
         metrics.insert("timeouts", Some(self.timeouts as f64));
+        metrics.insert("marked_acks_packets", Some(self.marked_acks as f64));
     }
 }

@@ -1,5 +1,5 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use sojourn_measure::catalogue::METRICS;
+use sojourn_measure::catalogue::{Metric, METRICS};
 use std::sync::OnceLock;
 
 /// Metrics by name (`sojourn-measure`'s catalogue), in the order of names; `None` where undefined, as a burst ratio
@@ -23,15 +23,20 @@ pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The names of the catalogue in alphabetical order.
-fn alphabet() -> &'static [&'static str] {
-    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
-    NAMES.get_or_init(|| {
-        let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+/// The catalogue in alphabetical order.
+fn alphabet() -> &'static [&'static Metric] {
+    static METRICS_BY_NAME: OnceLock<Vec<&'static Metric>> = OnceLock::new();
+    METRICS_BY_NAME.get_or_init(|| {
+        let mut metrics: Vec<_> = METRICS.iter().collect();
+        metrics.sort_unstable_by_key(|metric| metric.name);
+        metrics.dedup_by_key(|metric| metric.name);
+        metrics
     })
+}
+
+/// The place of a name in the alphabet.
+fn number(name: &str) -> Option<usize> {
+    alphabet().binary_search_by_key(&name, |metric| metric.name).ok()
 }
 
 impl Metrics {
@@ -42,9 +47,9 @@ impl Metrics {
 
     /// Sets a metric of the catalogue.
     pub(super) fn insert(&mut self, name: &'static str, value: Option<f64>) {
-        let number = alphabet().binary_search(&name);
-        debug_assert!(number.is_ok(), "{name} is not in the catalogue, crates/measure/src/catalogue.rs");
-        let Some(number) = number.ok().and_then(|number| u8::try_from(number).ok()) else { return };
+        let number = number(name);
+        debug_assert!(number.is_some(), "{name} is not in the catalogue, crates/measure/src/catalogue.rs");
+        let Some(number) = number.and_then(|number| u8::try_from(number).ok()) else { return };
         let value = value.unwrap_or(f64::NAN);
         match self.names.binary_search(&number) {
             Ok(place) => self.values[place] = value,
@@ -64,7 +69,7 @@ impl Metrics {
     /// The metric called `name`, if there is one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Option<f64>> {
-        let number = alphabet().binary_search(&name).ok()?;
+        let number = number(name)?;
         let place = self.names.iter().position(|known| usize::from(*known) == number)?;
         self.values.get(place).copied().map(defined)
     }
@@ -77,12 +82,18 @@ impl Metrics {
 
     /// The names.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.names.iter().filter_map(|number| alphabet().get(usize::from(*number)).copied())
+        self.known().map(|(metric, _)| metric.name)
+    }
+
+    /// Metrics and values.
+    pub(super) fn known(&self) -> impl Iterator<Item = (&'static Metric, Option<f64>)> + '_ {
+        let metric = |number: &u8| alphabet().get(usize::from(*number)).copied();
+        self.names.iter().filter_map(metric).zip(self.values.iter().copied().map(defined))
     }
 
     /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
-        self.keys().zip(self.values.iter().copied().map(defined))
+        self.known().map(|(metric, value)| (metric.name, value))
     }
 }
 

@@ -83,7 +83,7 @@ impl Flows {
         metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
         metrics.insert("timeouts", Some(self.timeouts as f64));
         if of_group {
-            metrics.insert("loss_ratio", ratio(self.dropped, self.sent));
+            metrics.insert("loss_ratio", ratio(self.dropped, self.delay.count() + self.dropped));
         }
     }
 }

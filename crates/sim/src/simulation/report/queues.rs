@@ -7,10 +7,10 @@ use super::metrics::ratio;
 use super::{Metrics, QueueReport, QueueWindow, Switched};
 use crate::port::{Classes, Line, LineQueue, Port, Record};
 use crate::scenario::PortKind;
-use sojourn_aqm::{ChannelCounts, Counters, Tally};
+use sojourn_aqm::ChannelCounts;
 use sojourn_measure::{Level, Mode, Moments, Sampled};
 use sojourn_units::{Instant, Span};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What several queues, or one, measured.
 #[derive(Clone, Default)]
@@ -20,7 +20,12 @@ pub(super) struct Merged {
     pub sojourn: Sampled,
     dropped: Moments,
     spacing: Mode,
-    counters: Counters,
+    /// Packets that left the queue to be sent.
+    sent: u64,
+    /// Packets dropped, by reason.
+    drops: [u64; 3],
+    /// Packets sent with a mark that the queue set.
+    marked: u64,
     /// dAQM's hits, and packets that left it or were dropped at a dequeue.
     daqm: Option<[u64; 2]>,
     /// Of DualPI2.
@@ -29,62 +34,80 @@ pub(super) struct Merged {
     runs: u64,
     /// Of links with impairments.
     on_link: ChannelCounts,
+    /// One of each link, and of each bus and cell.
+    usage: Vec<Usage>,
+}
+
+/// How much a link, a bus or a cell sent of what it could send.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// Time that it was measured for.
+    measured: Span,
+    /// Of that: time spent sending.
     busy: Span,
-    /// Time that the links (each bus once) had.
-    capacity: Span,
+    /// What its token bucket has saved now, and had saved when the measurement began, as time: it can send that besides.
+    saved: Span,
+    saved_before: Span,
+    /// Bits that its trace let it send, and that it sent, where it follows one: the share of these, in place of a share of time.
+    bits: Option<[f64; 2]>,
 }
 
-fn since(now: &Counters, before: &Counters) -> Counters {
-    let mut left = *now;
-    let less = |a: &mut Tally, b: &Tally| {
-        a.packets -= b.packets;
-        a.bytes -= b.bytes;
-    };
-    less(&mut left.arrived, &before.arrived);
-    less(&mut left.forwarded, &before.forwarded);
-    less(&mut left.marked, &before.marked);
-    less(&mut left.ce_on_arrival, &before.ce_on_arrival);
-    for (mine, theirs) in left.dropped.iter_mut().zip(&before.dropped) {
-        less(mine, theirs);
+impl Usage {
+    fn since(&self, earlier: &Self) -> Self {
+        let bits = self.bits.zip(earlier.bits).map(|(now, before)| [now[0] - before[0], now[1] - before[1]]);
+        Self {
+            measured: self.measured.saturating_sub(earlier.measured),
+            busy: self.busy.saturating_sub(earlier.busy),
+            saved: self.saved,
+            saved_before: earlier.saved,
+            bits,
+        }
     }
-    left
-}
 
-fn add(sum: &mut Counters, more: &Counters) {
-    let plus = |a: &mut Tally, b: &Tally| {
-        a.packets += b.packets;
-        a.bytes += b.bytes;
-    };
-    plus(&mut sum.arrived, &more.arrived);
-    plus(&mut sum.forwarded, &more.forwarded);
-    plus(&mut sum.marked, &more.marked);
-    for (mine, theirs) in sum.dropped.iter_mut().zip(&more.dropped) {
-        plus(mine, theirs);
+    fn merge(&mut self, other: &Self) {
+        self.measured += other.measured;
+        self.busy += other.busy;
+        self.saved_before += other.saved_before;
+        self.bits = match (self.bits, other.bits) {
+            (Some(mine), Some(theirs)) => Some([mine[0] + theirs[0], mine[1] + theirs[1]]),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+
+    /// Time in use, and the time that could have been.
+    fn times(&self) -> [f64; 2] {
+        let could = (self.measured + self.saved_before).seconds();
+        match self.bits {
+            // What is being sent counts from its beginning.
+            Some([offered, sent]) if offered > 0.0 => [(sent / offered).clamp(0.0, 1.0) * could, could],
+            Some(_) => [0.0, could],
+            None => [self.busy.seconds(), could],
+        }
+    }
+
+    /// The share in use of several together.
+    fn share(all: &[Self]) -> Option<f64> {
+        let [busy, could] = all.iter().map(Self::times).fold([0.0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+        (could > 0.0).then(|| busy / could)
     }
 }
 
 fn merged_line(line: &Line, queue: &LineQueue, end: Instant, measured: Span) -> Merged {
-    let [packets, bytes, dropped_packets, dropped_bytes] = line.counted(queue);
-    let mut counters = Counters {
-        arrived: Tally { packets, bytes },
-        forwarded: Tally { packets: packets - dropped_packets, bytes: bytes - dropped_bytes },
-        ..Counters::default()
-    };
-    counters.dropped[0] = Tally { packets: dropped_packets, bytes: dropped_bytes };
+    let [sent, drops] = line.counted(queue);
     let mut sojourn = queue.sojourn();
     let (lost, runs) = queue.losses();
-    sojourn.add_zeros((packets - dropped_packets).saturating_sub(sojourn.moments.count()));
+    sojourn.add_zeros(sent.saturating_sub(sojourn.moments.count()));
     let mut dropped = Moments::default();
-    dropped.add_zeros(dropped_packets);
+    dropped.add_zeros(drops);
     Merged {
         waiting: queue.level(end),
         sojourn,
         dropped,
-        counters,
+        sent,
+        drops: [drops, 0, 0],
         lost,
         runs,
-        busy: line.busy(queue, end),
-        capacity: measured,
+        usage: vec![Usage { measured, busy: line.busy(queue, end), ..Usage::default() }],
         ..Merged::default()
     }
 }
@@ -98,7 +121,9 @@ impl Merged {
             sojourn: self.sojourn.since(&earlier.sojourn),
             dropped: self.dropped.since(&earlier.dropped),
             spacing: Mode::default(),
-            counters: since(&self.counters, &earlier.counters),
+            sent: self.sent - earlier.sent,
+            drops: std::array::from_fn(|why| self.drops[why] - earlier.drops[why]),
+            marked: self.marked - earlier.marked,
             daqm: None,
             classes: self.classes.as_ref().map(|now| match &earlier.classes {
                 Some(before) => Box::new(now.since(before)),
@@ -108,8 +133,7 @@ impl Merged {
             lost: self.lost - earlier.lost,
             runs: self.runs.saturating_sub(earlier.runs),
             on_link: self.on_link.since(&earlier.on_link),
-            busy: self.busy.saturating_sub(earlier.busy),
-            capacity: self.capacity.saturating_sub(earlier.capacity),
+            usage: self.usage.iter().zip(&earlier.usage).map(|(now, before)| now.since(before)).collect(),
         }
     }
 
@@ -119,13 +143,19 @@ impl Merged {
         self.system.merge(&other.system);
         self.sojourn.merge(&other.sojourn);
         self.dropped.merge(&other.dropped);
-        add(&mut self.counters, &other.counters);
+        self.add_counts(other);
+        self.usage.resize_with(other.usage.len(), Usage::default);
+        self.usage.iter_mut().zip(&other.usage).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    fn add_counts(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.drops = std::array::from_fn(|why| self.drops[why] + other.drops[why]);
+        self.marked += other.marked;
         self.merge_classes(other);
         self.lost += other.lost;
         self.runs += other.runs;
         self.on_link = self.on_link.plus(&other.on_link);
-        self.busy += other.busy;
-        self.capacity += other.capacity;
     }
 
     fn merge_classes(&mut self, other: &Self) {
@@ -135,10 +165,8 @@ impl Merged {
     }
 
     pub fn metrics(&self, metrics: &mut Metrics, with_system: bool) {
-        let counters = &self.counters;
-        let drops = counters.dropped_total().packets;
-        let arrived = counters.arrived.packets;
-        let busy = (self.capacity > Span::ZERO).then(|| self.busy.seconds() / self.capacity.seconds());
+        let drops = self.drops.iter().sum();
+        let left = self.sent + drops;
         metrics.insert("queue_packets_mean", self.waiting.mean());
         metrics.insert("queue_packets_sd", self.waiting.sd());
         metrics.insert("queue_packets_p50", self.waiting.quantile(0.5));
@@ -158,19 +186,19 @@ impl Merged {
         metrics.insert("sojourn_ms_p50", self.sojourn.histogram.quantile_ms(0.5));
         metrics.insert("sojourn_ms_p99", self.sojourn.histogram.quantile_ms(0.99));
         metrics.insert("dropped_sojourn_ms_mean", self.dropped.mean_ms());
-        metrics.insert("arrivals_packets", Some(arrived as f64));
+        metrics.insert("arrivals_packets", Some(left as f64));
         metrics.insert("drops_packets", Some(drops as f64));
-        metrics.insert("drops_overflow_packets", Some(counters.dropped[0].packets as f64));
-        metrics.insert("drops_early_packets", Some(counters.dropped[1].packets as f64));
-        metrics.insert("drops_flow_packets", Some(counters.dropped[2].packets as f64));
+        metrics.insert("drops_overflow_packets", Some(self.drops[0] as f64));
+        metrics.insert("drops_early_packets", Some(self.drops[1] as f64));
+        metrics.insert("drops_flow_packets", Some(self.drops[2] as f64));
         metrics.insert("link_losses_packets", self.on_link.lost.map(|lost| lost as f64));
         metrics.insert("link_overtakes_packets", self.on_link.overtakes.map(|count| count as f64));
         metrics.insert("link_duplicates_packets", self.on_link.duplicates.map(|count| count as f64));
-        metrics.insert("marks_packets", Some(counters.marked.packets as f64));
-        metrics.insert("mark_ratio", ratio(counters.marked.packets, arrived));
-        metrics.insert("loss_ratio", ratio(drops, arrived));
-        metrics.insert("burst_ratio", sojourn_measure::burst_ratio(self.lost, self.runs, arrived));
-        metrics.insert("utilisation", busy);
+        metrics.insert("marks_packets", Some(self.marked as f64));
+        metrics.insert("mark_ratio", ratio(self.marked, left));
+        metrics.insert("loss_ratio", ratio(drops, left));
+        metrics.insert("burst_ratio", sojourn_measure::burst_ratio(self.lost, self.runs, left));
+        metrics.insert("utilisation", Usage::share(&self.usage));
         metrics.finish();
     }
 }
@@ -184,15 +212,17 @@ impl Simulation {
                 return merged_line(&self.net.lines[line as usize], &self.net.line_queues[line as usize], now, measured)
             }
         };
-        let counters = since(port.server.counters(), &port.probe.before);
+        let (now_counted, before) = (port.server.counters(), &port.probe.before);
         Merged {
             waiting: port.probe.waiting.clone(),
             system: port.probe.in_system(),
             sojourn: port.probe.sojourn.clone(),
             dropped: port.probe.dropped,
             spacing: port.probe.spacing.clone(),
-            counters,
-            daqm: port.probe.daqm.map(|[hits, dropped]| [hits, counters.forwarded.packets + dropped]),
+            sent: now_counted.forwarded.packets - before.forwarded.packets,
+            drops: std::array::from_fn(|why| now_counted.dropped[why].packets - before.dropped[why].packets),
+            marked: port.probe.marked - port.probe.marked_before,
+            daqm: port.probe.hits.map(|hits| hits.counted),
             classes: port.probe.classes().map(|classes| Box::new(classes.clone())),
             lost: port.probe.losses.lost(),
             runs: port.probe.losses.runs(),
@@ -201,58 +231,47 @@ impl Simulation {
                 .as_ref()
                 .map(|channel| channel.counts().since(&port.channel_before))
                 .unwrap_or_default(),
-            busy: match port.offered_and_sent(now) {
-                // The share of what the link could send, in place of a share of time.
-                Some([offered, sent]) => {
-                    if offered > 0.0 {
-                        measured.scaled((sent / offered).min(1.0))
-                    } else {
-                        Span::ZERO
-                    }
-                }
-                None => port.probe.busy.total(now),
-            },
-            capacity: measured,
+            usage: vec![Usage {
+                measured,
+                busy: port.probe.busy.total(now),
+                saved: port.saved(now),
+                saved_before: port.saved_before,
+                bits: port.offered_and_sent(now),
+            }],
         }
     }
 
     /// All queues under test together, up to `now`, in the time `measured`.
     pub(super) fn merge_tested(&self, now: Instant, measured: Span) -> Merged {
         let mut all = Merged::default();
-        let (mut buses, mut cells) = (BTreeSet::new(), BTreeSet::new());
+        let (mut buses, mut cells) = (BTreeMap::new(), BTreeSet::new());
         for (index, spec) in self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test) {
             let one = self.merged(index, now, measured);
             all.sojourn.merge(&one.sojourn);
             all.dropped.merge(&one.dropped);
             all.spacing.merge(&one.spacing);
-            add(&mut all.counters, &one.counters);
+            all.add_counts(&one);
             if let Some([hits, left]) = one.daqm {
                 let [all_hits, all_left] = all.daqm.unwrap_or_default();
                 all.daqm = Some([all_hits + hits, all_left + left]);
             }
-            all.merge_classes(&one);
-            all.lost += one.lost;
-            all.runs += one.runs;
-            all.on_link = all.on_link.plus(&one.on_link);
             match spec.kind {
                 PortKind::Bus { bus, .. } => {
                     // Stations of a bus hold its channel one after another.
-                    all.busy += one.busy;
-                    if buses.insert(bus) {
-                        all.capacity += measured;
-                    }
+                    let busy = one.usage.iter().fold(Span::ZERO, |sum, usage| sum + usage.busy);
+                    let place = *buses.entry(bus).or_insert(all.usage.len());
+                    all.usage.resize_with(all.usage.len().max(place + 1), Usage::default);
+                    all.usage[place].measured = measured;
+                    all.usage[place].busy += busy;
                 }
                 PortKind::Cell { cell, .. } => {
                     // Stations that collide hold the channel together.
                     if cells.insert(cell) {
-                        all.busy += self.net.cells[cell].tested.total(now);
-                        all.capacity += measured;
+                        let busy = self.net.cells[cell].tested.total(now);
+                        all.usage.push(Usage { measured, busy, ..Usage::default() });
                     }
                 }
-                PortKind::Link { .. } => {
-                    all.busy += one.busy;
-                    all.capacity += measured;
-                }
+                PortKind::Link { .. } => all.usage.extend(one.usage),
             }
             if self.net.total.is_none() {
                 (all.waiting, all.system) = (one.waiting, one.system);

@@ -47,10 +47,13 @@ struct OfFlow {
     payload: u64,
     /// What had reached the receiver then, as the sender knew.
     delivered: u64,
+    /// It had begun then, and not ended.
+    lasted: bool,
     values: [Vec<Option<f64>>; OF_FLOWS.len()],
 }
 
-/// Series of a flow. Those of a sender are what it holds at the point; flows that have none are without.
+/// Series of a flow. Those of a sender are what it holds at the point; flows that have none are without. Before a flow has
+/// begun and after it has ended it has no values; goodput and delivery rate are of every interval that it had a part in.
 const OF_FLOWS: [(&str, &str); 7] = [
     ("goodput_bit_s", "bit/s"),
     ("srtt_ms", "ms"),
@@ -230,17 +233,25 @@ impl Simulation {
             let payload = self.payload(index);
             let goodput = a_second(payload, flow.payload);
             flow.payload = payload;
-            let sender = self.hosts.tcp_of(index).map(|tcp| &tcp.sender);
+            let stands = self.hosts.stands(index);
+            let lasted = std::mem::replace(&mut flow.lasted, stands.lasts) || stands.lasts;
+            let all = self.hosts.tcp_of(index).map(|tcp| &tcp.sender);
+            let sender = all.filter(|_| stands.has_sender);
             let srtt = sender.filter(|it| !it.srtt().is_zero()).map(|it| it.srtt().millis());
             let cwnd = sender.map(|it| it.cwnd().get() as f64 / it.config().mss.get() as f64);
             let pacing = sender.and_then(Sender::pacing_rate).map(|rate| rate.bit_s() as f64);
             let threshold = sender.filter(|it| it.ssthresh().get() < UNSET);
             let threshold = threshold.map(|it| it.ssthresh().get() as f64 / it.config().mss.get() as f64);
-            let delivered = sender.map(|it| it.delivered().get());
-            let delivery = delivered.map(|bytes| a_second(bytes, flow.delivered));
+            let delivered = all.map(|it| it.delivered().get());
+            // Another connection of a client begins at 0.
+            let before = delivered.filter(|bytes| *bytes >= flow.delivered).map_or(0, |_| flow.delivered);
+            let delivery = delivered.map(|bytes| a_second(bytes, before));
             flow.delivered = delivered.unwrap_or_default();
+            // What is on its way when a datagram's sender stops arrives later.
+            let had_part = |rate: &f64| lasted || *rate > 0.0;
             let echo = self.hosts.flows[index].echo.as_mut().and_then(|echo| echo.since_last());
-            let values = [Some(goodput), srtt, cwnd, pacing, threshold, delivery, echo];
+            let (goodput, delivery) = (Some(goodput).filter(had_part), delivery.filter(had_part));
+            let values = [goodput, srtt, cwnd, pacing, threshold, delivery, echo];
             flow.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
         }
         for link in &mut recorder.links {

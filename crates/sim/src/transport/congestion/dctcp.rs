@@ -13,7 +13,7 @@
 //! the reduction is spread over a round trip (PRR) during which the window does not grow, bytes count as acknowledged
 //! when they are delivered (SACKed too), and retransmissions are ECN-capable (RFC 8311, section 4.3).
 //! Deviations: the acknowledgement that ends a window and reports a mark reduces by the alpha before it (the sender reacts
-//! before congestion control hears of the acknowledgement); acknowledgements are not ECN-capable.
+//! before congestion control hears of the acknowledgement); acknowledgements are ECN-capable only with `ect_on` `acks`, though Linux sends them so.
 //! Work: O(1).
 
 use super::{About, AckEvent, CongestionControl, CongestionEvent, EcnFeedback, Parameters, Signal};

@@ -108,7 +108,7 @@ impl Adaptive {
         }
         let twice = std::mem::replace(&mut self.twice, NOTHING);
         // Accurate ECN's counters have the place of the third block.
-        let blocks = if ack.accurate.has_counters { 2 } else { 3 };
+        let blocks = if ack.accurate.has_counters() { 2 } else { 3 };
         ack.sack[..blocks].rotate_right(1);
         ack.sack[0] =
             SackBlock { offset: twice.start.wrapping_sub(ack.ack) as u32, len: (twice.end - twice.start) as u32 };

@@ -2,6 +2,8 @@
 
 use crate::keys::words;
 use crate::transport::congestion::EcnFeedback;
+use crate::transport::sender::{Ect, EctOn};
+use sojourn_aqm::Ecn;
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
 words! {
@@ -38,6 +40,10 @@ pub struct ReceiverConfig {
     pub accecn_option: bool,
     /// Agrees to ECN where the sender's SYN asks for it.
     pub ecn: bool,
+    /// The codepoint of what it sends itself.
+    pub ect: Ect,
+    /// On which packets.
+    pub ect_on: EctOn,
     /// Rate at which the application reads; `None` reads at once, so that the window never closes.
     pub read_rate: Option<BitRate>,
     /// A window that is to grow grows by a segment of this payload at the least (RFC 9293, 3.8.6.2.2).
@@ -60,6 +66,8 @@ impl Default for ReceiverConfig {
             ecn_feedback: EcnFeedback::Classic,
             accecn_option: true,
             ecn: true,
+            ect: Ect::Zero,
+            ect_on: EctOn::Auto,
             read_rate: None,
             mss: Bytes::new(1448),
             initial_rto: Span::from_secs(1),
@@ -69,6 +77,15 @@ impl Default for ReceiverConfig {
 }
 
 impl ReceiverConfig {
+    /// The ECN field of acknowledgements with this feedback.
+    pub(super) fn ecn_of_acks(&self, feedback: EcnFeedback) -> Ecn {
+        match self.ect {
+            _ if !self.ect_on.has_acks(feedback) => Ecn::NotEct,
+            Ect::Zero => Ecn::Ect0,
+            Ect::One => Ecn::Ect1,
+        }
+    }
+
     /// The buffer in bytes, as far as a window can tell.
     #[inline(always)]
     pub(super) fn space(&self) -> u64 {

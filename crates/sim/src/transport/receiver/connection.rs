@@ -8,7 +8,8 @@
 
 use super::{AckAction, Receiver};
 use crate::transport::congestion::EcnFeedback;
-use crate::transport::segment::{Accurate, Ack, Control, Data, ACE_NOT_ECT};
+use crate::transport::segment::{ace_of, Accurate, Ack, Control, Data};
+use sojourn_aqm::Ecn;
 use sojourn_units::{Instant, Span};
 
 /// Where the connection stands.
@@ -59,9 +60,9 @@ impl Receiver {
     /// A SYN, a segment without payload, or the first after a SYN-ACK.
     /// Nothing where it is to be taken as any other segment.
     #[inline(never)]
-    pub(super) fn on_connection(&mut self, now: Instant, data: &Data) -> Option<AckAction> {
+    pub(super) fn on_connection(&mut self, now: Instant, data: &Data, ce: bool) -> Option<AckAction> {
         if data.has(Data::SYN) {
-            return Some(AckAction::Now(self.on_syn(now, data)));
+            return Some(AckAction::Now(self.on_syn(now, data, ce)));
         }
         if let Connection::SynReceived(_) = self.connection {
             // Every later segment acknowledges the SYN-ACK.
@@ -75,6 +76,9 @@ impl Receiver {
         if !data.is_bare() {
             return None;
         }
+        if ce && self.feedback == EcnFeedback::AccEcn {
+            self.count_mark(data, ce);
+        }
         if self.connection.is_closing() && data.seq == self.next {
             self.connection = Connection::Closed;
         }
@@ -85,7 +89,7 @@ impl Receiver {
         Some(AckAction::None)
     }
 
-    fn on_syn(&mut self, now: Instant, data: &Data) -> Ack {
+    fn on_syn(&mut self, now: Instant, data: &Data, ce: bool) -> Ack {
         let fresh = self.next == 0 && self.stats.segments == 0;
         if !fresh {
             return self.acknowledge_apart();
@@ -102,6 +106,7 @@ impl Receiver {
             EcnFeedback::AccEcn if !(self.ecn && data.has(Data::AE)) => EcnFeedback::Classic,
             feedback => feedback,
         };
+        self.syn_ecn = if ce { Ecn::Ce } else { data.codepoint() };
         (self.echo, self.echo_arrived) = (data.sent, now);
         self.syn_ack(now)
     }
@@ -111,14 +116,20 @@ impl Receiver {
         if let Some(rule) = &mut self.adaptive {
             rule.on_syn_ack(now);
         }
-        let ace = if self.ecn && self.feedback == EcnFeedback::AccEcn { ACE_NOT_ECT } else { 0 };
+        let accurate = match self.ecn && self.feedback == EcnFeedback::AccEcn {
+            false => Accurate::default(),
+            true if !self.config.ect_on.has_syns(self.feedback) => {
+                Accurate::new(ace_of(self.syn_ecn), false, Ecn::NotEct)
+            }
+            true => Accurate::new(ace_of(self.syn_ecn), false, self.config.ecn_of_acks(self.feedback)),
+        };
         Ack {
             ack: 0,
             echo: self.echo,
             received_at: self.echo_arrived,
             window: self.edge as u32,
             ece: self.ecn && self.feedback != EcnFeedback::AccEcn,
-            accurate: Accurate { ace, has_counters: false },
+            accurate,
             control: Control::Syn,
             ..Ack::default()
         }

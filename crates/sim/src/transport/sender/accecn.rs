@@ -5,9 +5,11 @@
 //! in RFC 3168, and then the connection has classic ECN. The ACE field has 3 bits and starts from 5. The option has two of its three
 //! 24-bit counters: bytes marked, and bytes of the codepoint that is sent. Where an acknowledgement stands for 8 packets and more, ACE
 //! may have wrapped: then the bytes decide, or without the option the most packets that fit (3.2.2.5.2, and appendix A.2).
+//! Pure acknowledgements are ECN-capable, as Linux sends them. Marks on them are counted, and the data that follows reports them in
+//! ACE. The side that gets this report has no data, so its congestion window, which it would reduce, limits nothing.
 //! Deviations: no path strips the option, bleaches codepoints or zeroes ACE, so that the tests for those (3.2.2.3, 3.2.2.4, 3.2.3.2) are
-//! not needed; SYN, SYN-ACK and pure acknowledgements are not ECN-capable; a SYN sent again asks for no ECN; the side that only
-//! acknowledges gets no ACE of interest.
+//! not needed; a SYN sent again asks for no ECN; a sender without data to send reports marks on acknowledgements with its next segment,
+//! not by an acknowledgement of its own (3.2.2.5.1).
 
 use super::config::Config;
 use super::core::Core;
@@ -15,6 +17,7 @@ use super::progress::Progress;
 use super::recovery::Strategy;
 use crate::transport::congestion::{CongestionControl, EcnFeedback};
 use crate::transport::segment::{Ack, ACE_AT_START, ACE_MASK};
+use sojourn_aqm::Ecn;
 use sojourn_units::Instant;
 
 /// ECN of a sender.
@@ -125,9 +128,22 @@ impl<R: Strategy> Core<R> {
         let packets = progress.acked_packets + progress.sacked_packets;
         let delivered = Reported { packets, bytes: progress.delivered() };
         match &mut self.ecn_seen {
-            Some(seen) => seen.take(ack, delivered, self.mss),
+            Some(seen) => {
+                self.stats.marked_acks += u64::from(ack.accurate.ecn() == Ecn::Ce);
+                seen.take(ack, delivered, self.mss)
+            }
             None if ack.ece => delivered,
             None => Reported::default(),
+        }
+    }
+
+    /// The ACE field of what is sent; 0 where Accurate ECN is not spoken.
+    pub(super) fn ace(&self) -> u8 {
+        let counted = (u64::from(ACE_AT_START) + self.stats.marked_acks) as u8 & ACE_MASK;
+        if self.marks.feedback == EcnFeedback::AccEcn {
+            counted
+        } else {
+            0
         }
     }
 
@@ -153,7 +169,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn with_ace(ace: u8) -> Ack {
-        Ack { accurate: Accurate { ace, has_counters: false }, ..Ack::default() }
+        Ack { accurate: Accurate::new(ace, false, Ecn::NotEct), ..Ack::default() }
     }
 
     fn marks(feedback: EcnFeedback) -> Marks {

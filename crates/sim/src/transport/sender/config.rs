@@ -104,6 +104,39 @@ impl FeedbackRule {
     }
 }
 
+words! {
+    /// Which packets of a connection that uses ECN are ECN-capable.
+    pub enum EctOn {
+        /// `acks` where the receiver reports marks by Accurate ECN, else `data`.
+        #[default]
+        Auto = "auto",
+        /// Segments with data (RFC 3168, 6.1); where marks are reported accurately, sent again as well (RFC 8311, 4.3).
+        Data = "data",
+        /// Also pure acknowledgements, FINs and window probes, where marks are reported accurately.
+        Acks = "acks",
+        /// Also SYN and SYN-ACK, where the SYN asks for Accurate ECN (ECN++, draft-ietf-tcpm-generalized-ecn).
+        All = "all",
+    }
+}
+
+impl EctOn {
+    /// Pure acknowledgements are ECN-capable on a connection with this feedback.
+    #[must_use]
+    pub fn has_acks(self, feedback: EcnFeedback) -> bool {
+        match self {
+            Self::Auto => feedback == EcnFeedback::AccEcn,
+            Self::Data => false,
+            Self::Acks | Self::All => feedback != EcnFeedback::Classic,
+        }
+    }
+
+    /// SYN and SYN-ACK are, where the SYN asks for this feedback.
+    #[must_use]
+    pub fn has_syns(self, wanted: EcnFeedback) -> bool {
+        self == Self::All && wanted == EcnFeedback::AccEcn
+    }
+}
+
 /// The codepoint that says ECN-capable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ect {
@@ -151,6 +184,8 @@ pub struct Config {
     pub ecn: bool,
     /// The codepoint of ECN-capable packets.
     pub ect: Ect,
+    /// On which packets.
+    pub ect_on: EctOn,
     /// The feedback of marks that the SYN asks for, or that is spoken without a handshake.
     pub ecn_feedback: FeedbackRule,
     /// Unacknowledged and unsent data the sender can hold; `None` is without bound.
@@ -204,6 +239,7 @@ impl Default for Config {
             timestamp_tick: Span::ZERO,
             ecn: false,
             ect: Ect::Zero,
+            ect_on: EctOn::Auto,
             ecn_feedback: FeedbackRule::Auto,
             send_buffer: Some(Bytes::new(4 << 20)),
             write_size: None,

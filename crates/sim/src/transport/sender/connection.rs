@@ -2,15 +2,17 @@
 //!
 //! Texts: RFC 9293, sections 3.5, 3.6 and 3.8.6.1; RFC 3168, section 6.1.1; RFC 6298, section 5.7.
 //! As Linux: the RTT of the handshake is the first sample of the timer; a SYN sent again no longer asks for ECN
-//! (`tcp_ecn_fallback`); a SYN is not ECN-capable (also where DCTCP would have it so); a FIN without data does not wait for
+//! (`tcp_ecn_fallback`); a SYN is ECN-capable only with `ect_on` `all` (Linux: also where DCTCP asks for it); a FIN without data does not wait for
 //! the congestion window; a probe is a segment without payload just before the window.
 //! Deviations: a SYN is sent again until it is answered, after twice the time each (Linux gives up after 6, and since 6.5
 //! sends the first four at equal spacing); so are probes (RFC 9293; Linux gives up after 15).
 
 use super::core::Core;
 use super::recovery::Strategy;
+use super::Ect;
 use crate::transport::congestion::{CongestionControl, EcnFeedback};
-use crate::transport::segment::{Ack, Control, Data};
+use crate::transport::segment::{ace_of, Ack, Control, Data};
+use sojourn_aqm::Ecn;
 use sojourn_units::{Bytes, Instant};
 
 /// What comes before the next byte of the stream.
@@ -39,7 +41,7 @@ impl<R: Strategy> Core<R> {
             Step::Syn => Some(self.send_syn(now)),
             Step::Acknowledge => {
                 self.step = Step::Stream;
-                Some(Data { seq: self.board.next, sent: now, len: 0, flags: 0 })
+                Some(Data { seq: self.board.next, sent: now, len: 0, flags: self.bare_flags() })
             }
             Step::TailProbe => {
                 self.step = Step::Stream;
@@ -64,10 +66,21 @@ impl<R: Strategy> Core<R> {
         let repeated = if again { Data::RETRANSMIT } else { 0 };
         let asks = match (self.marks.ecn, self.wanted_feedback()) {
             (false, _) => 0,
+            (true, EcnFeedback::AccEcn) if self.config.ect_on.has_syns(EcnFeedback::AccEcn) => {
+                Data::CWR | Data::AE | self.ect_of_syn()
+            }
             (true, EcnFeedback::AccEcn) => Data::CWR | Data::AE,
             (true, _) => Data::CWR,
         };
         Data { seq: 0, sent: now, len: 0, flags: Data::SYN | repeated | asks }
+    }
+
+    /// The codepoint of a SYN, before either side knows what the other speaks.
+    fn ect_of_syn(&self) -> u8 {
+        match self.config.ect {
+            Ect::Zero => Data::ECT,
+            Ect::One => Data::ECT | Data::ECT_1,
+        }
     }
 
     /// The timer with nothing in flight: a SYN or a probe has not been answered.
@@ -116,7 +129,9 @@ impl<R: Strategy> Core<R> {
             self.rtt.first(rtt);
         }
         self.rtt.after_handshake(again);
-        if again > self.rule().tolerated_syns() {
+        // A SYN that was marked is a signal of congestion (draft-ietf-tcpm-generalized-ecn, 3.2.1.3).
+        let is_marked = ack.accurate.ace == ace_of(Ecn::Ce) && self.marks.feedback == EcnFeedback::AccEcn;
+        if is_marked || again > self.rule().tolerated_syns() {
             self.congestion.set_cwnd(Bytes::new(self.mss));
         }
         self.congestion.on_established(now, rtt);
@@ -165,7 +180,7 @@ impl<R: Strategy> Core<R> {
         if room > 0 {
             return self.send_apart(now, seq, room.min(self.mss));
         }
-        Data { seq: seq.saturating_sub(1), sent: now, len: 0, flags: 0 }
+        Data { seq: seq.saturating_sub(1), sent: now, len: 0, flags: self.bare_flags() }
     }
 
     /// An answer has moved the window's edge so that sending goes on.

@@ -12,7 +12,7 @@ use super::scoreboard::Scoreboard;
 use super::stats::SenderStats;
 use super::tail::Tail;
 use super::window::Usage;
-use crate::transport::congestion::{CongestionControl, Control};
+use crate::transport::congestion::{CongestionControl, Control, EcnFeedback};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 #[repr(C)]
 pub(super) struct Core<R> {
     /// Only the windows, and what there is to send, decide what leaves and when: no pacing, groups, probes of the tail or samples
-    /// of the delivery rate.
+    /// of the delivery rate; and segments carry no hints.
     pub plain: bool,
     pub step: Step,
     pub marks: Marks,
@@ -56,6 +56,8 @@ pub(super) struct Core<R> {
     pub ecn_seen: Option<Box<Seen>>,
     /// Where segments leave in groups.
     pub groups: Option<Groups>,
+    /// Segments carry [`Hints`](super::Hints).
+    pub hints: bool,
 }
 
 /// What the application has written.
@@ -190,6 +192,7 @@ impl<R: Strategy> Core<R> {
         if marks.ecn {
             congestion.on_feedback(marks.feedback);
         }
+        let hints = config.ecn && config.ecn_feedback.of(congestion.ecn_feedback()) == EcnFeedback::AccEcn;
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
         let paces = congestion.paces() || config.pacing;
         let probes = config.tail_loss_probe || R::FORCES_NEW;
@@ -217,7 +220,8 @@ impl<R: Strategy> Core<R> {
             marks,
             groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
-            plain: !(paces || probes || config.segmentation_offload || congestion.reads_rates()),
+            plain: !(paces || probes || config.segmentation_offload || congestion.reads_rates() || hints),
+            hints,
             force: false,
             notes_window: true,
             reduced_at: None,
@@ -226,6 +230,10 @@ impl<R: Strategy> Core<R> {
             congestion,
             config,
         }
+    }
+
+    pub fn give_hints(&mut self) {
+        (self.plain, self.hints) = (false, true);
     }
 
     pub fn write(&mut self, bytes: Bytes) -> Bytes {

@@ -22,6 +22,8 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Window reductions in answer to marks.
     pub ecn_reductions: u64,
+    /// Acknowledgements that arrived marked CE, where Accurate ECN is spoken.
+    pub marked_acks: u64,
     /// SYNs sent, repeated ones included.
     pub syns: u64,
     /// Probes of a closed window sent (RFC 9293, 3.8.6.1).

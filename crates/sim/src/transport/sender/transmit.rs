@@ -8,7 +8,7 @@ use super::episode::State;
 use super::rate::Traffic;
 use super::recovery::Strategy;
 use super::scoreboard::{Segment, FIN, LAST, REPEATED, RESENT};
-use super::{Ect, IdleRestart, Path};
+use super::{Ect, Hints, IdleRestart, Path};
 use crate::transport::congestion::{CongestionControl, EcnFeedback};
 use crate::transport::segment::{Data, DATA_HEADER};
 use sojourn_units::{BitRate, Bytes, Instant};
@@ -76,7 +76,8 @@ impl<R: Strategy> Core<R> {
     pub fn poll_all(&mut self, now: Instant, path: &mut impl Path) {
         // Bound: the window, which the sender itself limits.
         while let Some(data) = self.poll(now) {
-            path.send(data, self.stats.segments_sent);
+            let hints = if self.hints { self.hints() } else { Hints::default() };
+            path.send(data, self.stats.segments_sent, hints);
         }
     }
 
@@ -121,6 +122,22 @@ impl<R: Strategy> Core<R> {
             self.usage.fill(now, self.board.load(), seq);
         }
         is_full
+    }
+
+    /// See [`Hints`].
+    #[cold]
+    fn hints(&self) -> Hints {
+        let window = (self.cwnd / self.mss).clamp(1, u64::from(u16::MAX)) as u16;
+        Hints { window, ace: self.ace() }
+    }
+
+    /// What a segment without payload says of ECN.
+    pub(super) fn bare_flags(&self) -> u8 {
+        if self.marks.ecn && self.config.ect_on.has_acks(self.marks.feedback) {
+            self.codepoint()
+        } else {
+            0
+        }
     }
 
     /// What a segment of new data says of ECN.
@@ -389,7 +406,7 @@ impl<R: Strategy> Core<R> {
             // What ran was a closed window's.
             self.timer.deadline = Instant::NEVER;
         }
-        let mut flags = end_flag(flags) | if len > 0 { self.new_flags() } else { 0 };
+        let mut flags = end_flag(flags) | if len > 0 { self.new_flags() } else { self.bare_flags() };
         if let Some(groups) = &mut self.groups {
             let ends_write = seq + len == self.source.written;
             if groups.on_sent() || ends_write {
@@ -420,14 +437,16 @@ impl<R: Strategy> Core<R> {
         self.on_sent(now, u64::from(payload));
         let mut flags = Data::RETRANSMIT | end_flag(segment.flags);
         // Retransmissions are ECN-capable only where feedback is accurate.
-        if self.marks.ecn && self.marks.feedback != EcnFeedback::Classic {
+        if payload == 0 {
+            flags |= self.bare_flags();
+        } else if self.marks.ecn && self.marks.feedback != EcnFeedback::Classic {
             flags |= self.codepoint();
         }
         Data { seq: segment.seq, sent: now, len: payload, flags }
     }
 
     /// What makes a segment ECN-capable. Who wanted accurate feedback and has none sends no ECT(1) (RFC 9331, section 4.2).
-    fn codepoint(&self) -> u8 {
+    pub(super) fn codepoint(&self) -> u8 {
         match self.config.ect {
             Ect::One
                 if self.marks.feedback == EcnFeedback::Classic && self.wanted_feedback() != EcnFeedback::Classic =>

@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::transport::congestion::{AckEvent, CongestionEvent};
-use crate::transport::segment::{Counters, ACE_NOT_ECT};
+use crate::transport::segment::{ace_of, Counters};
 use crate::transport::{
-    AckAction, CongestionControl, Data, EcnFeedback, Ect, FeedbackRule, Receiver, ReceiverConfig, Sender,
+    Ack, AckAction, CongestionControl, Data, EcnFeedback, Ect, EctOn, FeedbackRule, Hints, Receiver, ReceiverConfig,
+    Sender,
 };
+use sojourn_aqm::Ecn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
@@ -30,7 +32,7 @@ fn the_handshake_agrees_on_what_both_speak() {
     use EcnFeedback::{AccEcn, Classic};
     // What the sender asks for, what the receiver speaks, ACE and ECE of the SYN-ACK, and what comes of it.
     for (rule, receiver, answer, expected) in [
-        (FeedbackRule::AccEcn, speaks(AccEcn), (ACE_NOT_ECT, false), (true, AccEcn)),
+        (FeedbackRule::AccEcn, speaks(AccEcn), (ace_of(Ecn::NotEct), false), (true, AccEcn)),
         (FeedbackRule::AccEcn, speaks(Classic), (0, true), (true, Classic)),
         (FeedbackRule::AccEcn, ReceiverConfig { ecn: false, ..speaks(AccEcn) }, (0, false), (false, Classic)),
         (FeedbackRule::Classic, speaks(AccEcn), (0, true), (true, Classic)),
@@ -150,7 +152,9 @@ fn told(option: bool, ack_every: u64, lost: u64) -> (u64, u64, u64) {
         ReceiverConfig { accecn_option: option, ack_every: Packets::new(ack_every), ..speaks(EcnFeedback::AccEcn) };
     let mut path = Path::with_sender(sender, receiver, ms(20));
     path.bottleneck = Some((sojourn_units::BitRate::from_bit_s(20_000_000), 1000));
-    path.fate = Box::new(|n, _| if drawn(n as u64).is_multiple_of(3) { Fate::Mark } else { Fate::Deliver });
+    // Payload alone makes the bytes.
+    let is_marked = |n: usize, data: &Data| data.len > 0 && drawn(n as u64).is_multiple_of(3);
+    path.fate = Box::new(move |n, data| if is_marked(n, data) { Fate::Mark } else { Fate::Deliver });
     path.lose_ack = Box::new(move |n| lost > 0 && n > 2 && drawn(n as u64 + 77).is_multiple_of(lost));
     path.transfer(segments(3_000), at_ms(100_000));
     path.run(path.now + ms(500));
@@ -218,4 +222,84 @@ fn without_accurate_feedback_scalable_senders_are_reno_with_ect_0() {
         let mut data = path.sent.iter().filter(|(_, data)| data.len > 0);
         assert!(data.all(|(_, data)| data.has(Data::ECT) && !data.has(Data::ECT_1)), "{name}");
     }
+}
+
+/// Codepoints of SYN, third packet of the handshake, data, SYN-ACK and last acknowledgement.
+fn codepoints(rule: FeedbackRule, feedback: EcnFeedback, ect: Ect, ect_on: EctOn) -> [Ecn; 5] {
+    let receiver = ReceiverConfig { ect, ect_on, ..speaks(feedback) };
+    let mut path = Path::new(Config { ect, ect_on, ..asks("cubic", rule) }, receiver, ms(20));
+    path.run(at_ms(100));
+    let sent = |n: usize| path.sent[n].1.codepoint();
+    assert!(path.sent[1].1.is_bare() && path.sent[2].1.len > 0);
+    let acked = |ack: &Ack| ack.accurate.ecn();
+    [sent(0), sent(1), sent(2), acked(&path.acks[0].1), acked(&path.acks.last().unwrap().1)]
+}
+
+#[test]
+fn acknowledgements_are_ecn_capable_where_accurate_ecn_is_spoken() {
+    use Ecn::{Ect0, Ect1, NotEct};
+    let accecn = |ect, on| codepoints(FeedbackRule::AccEcn, EcnFeedback::AccEcn, ect, on);
+    // As Linux: all but SYN and SYN-ACK.
+    assert_eq!(accecn(Ect::Zero, EctOn::Auto), [NotEct, Ect0, Ect0, NotEct, Ect0]);
+    assert_eq!(accecn(Ect::One, EctOn::Auto), [NotEct, Ect1, Ect1, NotEct, Ect1]);
+    // RFC 3168, 6.1.1 and 6.1.4.
+    assert_eq!(accecn(Ect::One, EctOn::Data), [NotEct, NotEct, Ect1, NotEct, NotEct]);
+    // ECN++.
+    assert_eq!(accecn(Ect::Zero, EctOn::All), [Ect0; 5]);
+    // Classic feedback has no way to report marks on acknowledgements.
+    let classic = |on| codepoints(FeedbackRule::Classic, EcnFeedback::Classic, Ect::Zero, on);
+    assert_eq!(classic(EctOn::Auto), [NotEct, NotEct, Ect0, NotEct, NotEct]);
+    // DCTCP's feedback (RFC 8257) only where asked for.
+    let dctcp = |on| codepoints(FeedbackRule::Dctcp, EcnFeedback::Accurate, Ect::Zero, on);
+    assert_eq!(dctcp(EctOn::Auto), [NotEct, NotEct, Ect0, NotEct, NotEct]);
+    assert_eq!(dctcp(EctOn::Acks), [NotEct, Ect0, Ect0, NotEct, Ect0]);
+    // A receiver that refuses has the connection fall back, on acknowledgements, too.
+    let refused = codepoints(FeedbackRule::AccEcn, EcnFeedback::Classic, Ect::Zero, EctOn::Auto);
+    assert_eq!(refused, [NotEct, NotEct, Ect0, NotEct, NotEct]);
+}
+
+#[test]
+fn a_marked_syn_makes_the_initial_window_one_segment() {
+    for (marked, window) in [(false, 10), (true, 1)] {
+        let receiver = ReceiverConfig { ect_on: EctOn::All, ..speaks(EcnFeedback::AccEcn) };
+        let config = Config { ect_on: EctOn::All, ..asks("cubic", FeedbackRule::AccEcn) };
+        let mut path = Path::new(config, receiver, ms(20));
+        path.fate = Box::new(move |n, _| if n == 0 && marked { Fate::Mark } else { Fate::Deliver });
+        // The SYN-ACK is there after 20 ms, the first acknowledgement of data after 40.
+        path.run(at_ms(30));
+        assert_eq!(path.acks[0].1.accurate.ace, ace_of(if marked { Ecn::Ce } else { Ecn::Ect0 }));
+        assert_eq!(path.sent.iter().filter(|(_, data)| data.len > 0).count(), window);
+    }
+}
+
+/// Keeps what is told with each segment.
+struct Heard(Ack, Vec<Hints>);
+
+impl crate::transport::Path for Heard {
+    fn ack(&self) -> Ack {
+        self.0
+    }
+    fn send(&mut self, _data: Data, _number: u64, hints: Hints) {
+        self.1.push(hints);
+    }
+}
+
+#[test]
+fn segments_tell_the_window_and_the_marks_on_acknowledgements() {
+    let config = Config { ecn: true, ecn_feedback: FeedbackRule::AccEcn, handshake: false, ..bulk("cubic") };
+    let mut sender = Sender::new(config);
+    let mut heard = Heard(Ack::default(), Vec::new());
+    sender.drain(at_ms(0), &mut heard);
+    assert_eq!(heard.1, vec![Hints { window: 10, ace: 5 }; 10]);
+    heard.1.clear();
+    // Ten marked acknowledgements of a segment each: in slow start each lets two leave, and the window grows by one. ACE: 5 + n
+    // modulo 8.
+    for n in 1..=10_u64 {
+        let accurate = crate::transport::segment::Accurate::new(5, false, Ecn::Ce);
+        heard.0 = Ack { ack: n * MSS, received_at: at_ms(n), window: 1 << 30, accurate, ..Ack::default() };
+        sender.answer(at_ms(20 + n), &mut heard);
+        let told = Hints { window: 10 + n as u16, ace: ((5 + n) % 8) as u8 };
+        assert_eq!(heard.1.drain(..).collect::<Vec<_>>(), [told; 2], "{n}");
+    }
+    assert_eq!(sender.stats().marked_acks, 10);
 }

@@ -1,6 +1,6 @@
 //! The path: a fixed delay each way, an optional bottleneck with a finite queue, and a fate for every segment.
 
-use crate::transport::{Ack, AckAction, Data, Receiver, ReceiverConfig, Sender};
+use crate::transport::{Ack, AckAction, Data, Hints, Receiver, ReceiverConfig, Sender};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl crate::transport::Path for Exchange {
         self.ack
     }
 
-    fn send(&mut self, data: Data, _number: u64) {
+    fn send(&mut self, data: Data, _number: u64, _hints: Hints) {
         self.leaving.push(data);
     }
 }

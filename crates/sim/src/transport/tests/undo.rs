@@ -227,7 +227,7 @@ fn a_dsack_leaves_the_counters_of_accurate_ecn_in_their_place() {
     };
     let first = take(0);
     let again = take(0);
-    assert!(first.accurate.has_counters && again.accurate.has_counters);
+    assert!(first.accurate.has_counters() && again.accurate.has_counters());
     assert_eq!((first.sack_blocks(), again.sack_blocks()), (0, 1));
     assert!(again.sack[0].is_below());
     // One segment more has come.

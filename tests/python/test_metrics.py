@@ -1,0 +1,78 @@
+"""Tests that metrics are declared with cohort and range, and that runs are checked against these."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import sojourn as sj
+from sojourn import core, metrics
+from sojourn.shell import outcome
+
+
+def test_every_metric_says_of_what_it_is_and_which_values_it_can_have() -> None:
+    for row in core.metrics():
+        low = -math.inf if row["least"] is None else row["least"]
+        high = math.inf if row["most"] is None else row["most"]
+        assert low < high, row["name"]
+        assert row["cohort"], row["name"]
+        assert row["cohort_definition"], row["name"]
+        # A share has a scale in percent, and no other metric.
+        assert row["shown_unit"] != "%" or (row["least"], row["most"]) == (0.0, 1.0), row["name"]
+
+
+def test_a_range_refuses_what_lies_outside() -> None:
+    loss = metrics.find("loss_ratio")
+    assert loss.cohort == "left"
+    assert [loss.allows(value) for value in (0.0, 1.0, None)] == [True] * 3
+    assert [loss.allows(value) for value in (-1e-9, 1.0 + 1e-9, math.nan, math.inf)] == [False] * 4
+    # G.107's formula for R has no least value; MOS is 1 there.
+    assert metrics.find("voip_r", "group").allows(-40.0)
+    assert not metrics.find("voip_mos", "group").allows(0.9)
+
+
+@pytest.mark.parametrize("scheme", ["codel", "pie", "red min 5p max 15p limit 40p"])
+def test_shares_are_shares_after_a_warm_up_that_fills_the_queue(scheme: str) -> None:
+    # Sources stop as the measurement begins: what leaves in it arrived before.
+    network = sj.Network.from_dict(
+        {
+            "name": "late",
+            "duration": "3 s",
+            "warm_up": "1 s",
+            "links": [
+                {"name": "l", "from": "a", "to": "b", "rate": "1 Mbit/s", "delay": "5 ms", "under_test": True},
+            ],
+            "flows": [
+                {
+                    "name": "f",
+                    "from": "a",
+                    "to": "b",
+                    "stop": "1 s",
+                    "transport": {"kind": "udp"},
+                    "traffic": {"kind": "cbr", "rate": "3 Mbit/s", "packet_size": "1000 B"},
+                }
+            ],
+        }
+    )
+    found = sj.compare(network, [scheme], replicates=1, series=None, progress=False).runs.iloc[0]
+    assert found["drops_packets"] <= found["arrivals_packets"]
+    assert found["loss_ratio"] == found["drops_packets"] / found["arrivals_packets"]
+    assert 0.0 <= found["loss_ratio"] <= 1.0
+
+
+def test_real_packets_with_impossible_values_are_told() -> None:
+    values = dict.fromkeys(("sojourn_ms_mean", "arrivals_packets", "drops_packets", "marks_packets"), 0.0)
+    way = outcome.Way(
+        metrics=values | {"mark_ratio": 1.5, "loss_ratio": 0.5, "link_losses_packets": 0.0, "sojourn_ms_p99": None},
+        throughput_bit_s=0.0,
+        lateness_s={"mean_s": 0.0, "p99_s": 0.0},
+        lost_rate_s=0.0,
+        blocked_s=0.0,
+        missed=0,
+    )
+    run = outcome.Outcome(
+        scenario={}, seed=1, duration_s=1.0, ways={"down": way}, series=(), distributions={}, status=0, states=()
+    )
+    assert run.impossible == ["mark_ratio of down is 1.5"]
+    assert "WARNING: impossible values were measured: mark_ratio of down is 1.5" in run.table()
