@@ -455,9 +455,9 @@ def _named(document: Document, tested: list[str]) -> None:
 def _without_twins(case: Case) -> Document:
     """Return the scenario if its links are all different.
 
-    The links of a group have one rate and one delay. Packets that set out together over several of them arrive at the
-    same instant, again and again. Which is first then depends on the order in which their events were scheduled, and a
-    queue that is not observed, whose packets are computed ahead, schedules them earlier.
+    The links of a group have one rate and one delay. Packets that set out together over several of them arrive at
+    one instant, again and again. Which is first then depends on the order in which their events were scheduled, and
+    a queue that is not observed, whose packets are computed ahead, schedules them earlier.
     """
     document = _copy(case.document)
     groups = {one["name"] for one in document["nodes"] if (one.get("count") or 1) > 1}
