@@ -214,7 +214,8 @@ const SHARE: Range = (0.0, 1.0);
 /// G.107 has no least value of R. Without any impairment R is 93.2, and a wide-band codec is not modelled.
 const RATING: Range = (f64::NEG_INFINITY, 100.0);
 /// Annex B of G.107.
-const SCORE: Range = (1.0, 4.5);
+/// The formula of annex B falls below 1 between R = 0 and 6.5: its least value is 0.9888, at R = (320 - sqrt(90400)) / 6 = 3.2.
+const SCORE: Range = (0.988, 4.5);
 
 const FLOWS_ADD: Sum = Sum::Flows;
 const DROPS: Sum = Sum::Parts(&["drops_overflow_packets", "drops_early_packets", "drops_flow_packets"]);
@@ -325,7 +326,7 @@ metrics! {
     "voip_loss_ratio", "ratio" as "%", GROUP, Played SHARE, "Speech lost", Lower, "frames over frames", "Share of the frames of speech that never arrived.";
     "voip_late_ratio", "ratio" as "%", GROUP, Played SHARE, "Speech too late", Lower, "frames over frames", "Share of the frames of speech that arrived after they were to be played.";
     "voip_r", "ratio", GROUP, Played RATING, "R", Higher, "mean over calls", "Transmission rating factor R of the E-model (ITU-T G.107) for G.711, from mouth-to-ear delay, frames lost or late, and their burst ratio; 93.2 without delay and losses. Long delays and many losses give values below 0, which the formula allows; MOS is 1 there.";
-    "voip_mos", "ratio", GROUP, Played SCORE, "MOS", Higher, "mean over calls", "Mean opinion score that the E-model (ITU-T G.107, annex B) gives for R, from 1 (bad) to 4.5; 4.41 without delay and losses.";
+    "voip_mos", "ratio", GROUP, Played SCORE, "MOS", Higher, "mean over calls", "Mean opinion score that the E-model (ITU-T G.107, annex B) gives for R, from 1 (bad) to 4.5; 4.41 without delay and losses. Between R = 0 and 6.5 the formula falls to 0.989.";
     "delay_above_50_ms_ratio", "ratio" as "%", GROUP, Delivered SHARE, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.";
     "delay_above_100_ms_ratio", "ratio" as "%", GROUP, Delivered SHARE, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.";
     "dropped_packets", "packets", DROPPED, Left POSITIVE FLOWS_ADD, "Dropped", Neither, "count", "Data packets dropped at any queue or lost on any link.";

@@ -100,10 +100,10 @@ fn a_probability_drops_as_often_as_it_says() {
         drops += environment.step(&[-1.0], &mut seen).unwrap().0;
     }
     assert_eq!(drops, 0.0);
-    // Every packet.
-    for _ in 0..50 {
+    // Every packet that arrives; those that wait leave first.
+    for step in 0..50 {
         let (loss, _) = environment.step(&[1.0], &mut seen).unwrap();
-        assert!(loss == 1.0 || loss == 0.0, "{loss}");
+        assert!(loss == 1.0 || loss == 0.0 || step < 10, "{loss} in step {step}");
     }
 }
 

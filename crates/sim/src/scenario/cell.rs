@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct CellTable {
-    /// Name of the cell.
+    /// Name of the cell, which chooses the random numbers of its back-off and frame errors.
     pub name: String,
     /// Node that is the access point; all stations send to it and receive from it.
     pub access_point: String,

@@ -84,7 +84,8 @@ pub struct SeriesTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct NodeTable {
-    /// Name of the node, or of the group if `count` is given.
+    /// Name of the node, or of the group if `count` is given. It is part of the names of queues, which choose the random
+    /// numbers of schemes and links, and of the hashes by which schemes tell flows apart.
     pub name: String,
     /// Makes a group of this many nodes, called `name0`, `name1`, and so on. Without it there is one node `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

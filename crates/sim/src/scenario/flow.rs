@@ -19,7 +19,8 @@ use std::marker::PhantomData;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct FlowTable {
-    /// Name of the group; its flows are called `name[0]`, `name[1]`, and so on.
+    /// Name of the group; its flows are called `name[0]`, `name[1]`, and so on. The name of a flow chooses its random
+    /// numbers: with another name it starts and sends at other random times.
     pub name: String,
     /// Node or group that sends data.
     pub from: String,

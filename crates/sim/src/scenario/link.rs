@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct LinkTable {
-    /// Name of the link.
+    /// Name of the link in changes and errors. It chooses no random numbers: the names of the nodes at its ends do.
     pub name: String,
     /// Node or group at one end. Each node of a group gets a link of its own, either to the single node `to` or to
     /// the corresponding node of a group of the same size.

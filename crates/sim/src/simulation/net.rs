@@ -444,7 +444,14 @@ impl Net {
     /// Brings all ports and lines up to `until`.
     pub fn settle_all(&mut self, until: Instant) {
         (0..self.lines.len()).for_each(|line| self.let_in(line as u32, until));
-        (0..self.ports.len()).for_each(|port| self.settle(port as u32, until));
+        for port in 0..self.ports.len() {
+            if self.ports[port].is_traced() {
+                // Who looks tells the scheme nothing of the rate.
+                self.traced_catch_up(port as u32, until);
+            } else {
+                self.settle(port as u32, until);
+            }
+        }
         (0..self.lines.len()).for_each(|line| self.look_later(line as u32));
     }
 

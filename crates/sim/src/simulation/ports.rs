@@ -121,6 +121,7 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
+        port.probe.waiting.settle(now);
         port.probe.derive_system(false);
         port.close_hits(now);
         self.dropped.attend(port.probe.watch.as_deref());
@@ -167,6 +168,7 @@ impl Net {
         let now = self.now;
         self.settle(index, now);
         let port = &mut self.ports[index as usize];
+        port.probe.waiting.settle(now);
         port.probe.derive_system(false);
         self.dropped.attend(port.probe.watch.as_deref());
         let _is_same = port.server.set_params(now, &mut self.dropped, &scheme);

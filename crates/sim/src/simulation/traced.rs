@@ -11,11 +11,16 @@ impl Net {
     /// Brings a port with a trace up to `now`, before something happens there: a transmission that ends at this instant ends
     /// first, as everywhere, and the discipline learns of the present rate.
     pub(super) fn traced_settle(&mut self, index: u32, now: Instant) {
+        self.traced_catch_up(index, now);
+        self.show_rate(index, now);
+    }
+
+    /// Brings a port with a trace up to `now`, before somebody looks at it.
+    pub(super) fn traced_catch_up(&mut self, index: u32, now: Instant) {
         let port = &self.ports[index as usize];
         if port.waking && port.busy_until <= now {
             self.traced_free(index, now);
         }
-        self.show_rate(index, now);
     }
 
     /// The discipline sees the mean rate of the time before `now`.

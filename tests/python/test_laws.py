@@ -1,0 +1,203 @@
+"""The laws hold of some hundred scenarios, each law can be broken, and the generator reaches what there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+import laws
+from generator import Generated, generate, load
+from laws import LAWS, Case, Law
+from sojourn import core
+from sojourn.core import Document
+
+SCENARIOS: Final = 500
+"""About 20 s of CPU time; `.ci/weekly laws` tries 100,000."""
+
+NOT_DRAWN: Final = frozenset({"file", "ack_route", "description", "replications"})
+"""Keys that no scenario by chance has: of files, of networks with several ways back, and without effect on a run."""
+
+
+def test_the_laws_hold() -> None:
+    tally = laws.try_all(range(SCENARIOS))
+    assert not tally.broken
+    for one in LAWS:
+        # Each says something about one scenario in ten at least of those it is tried on.
+        assert tally.held[one.name] >= SCENARIOS / one.once_in / 10, one.name
+
+
+UDP: Final = {"kind": "udp"}
+ONE_WAY: Final = {"from": "r0", "to": "r2"}
+FOUND: Final[dict[str, tuple[str, Document]]] = {
+    "a change in an idle time left one packet in the system for ever": (
+        "observed",
+        {
+            "name": "idle",
+            "duration": "500 ms",
+            "links": [
+                {"name": "a", "from": "r0", "to": "r1", "rate": "10 Mbit/s", "delay": "0 s"},
+                {"name": "b", "from": "r1", "to": "r2", "rate": "20 Mbit/s", "delay": "2 ms", "under_test": True},
+            ],
+            "flows": [
+                {"name": "f", **ONE_WAY, "transport": UDP, "traffic": {"kind": "gaming", "interval": "10 ms"}},
+            ],
+            "changes": [
+                {"at": "100 ms", "phase": "early"},
+                {"at": "305 ms", "queue": "r1->r2", "scheme": "codel"},
+            ],
+        },
+    ),
+    "a series told AVQ the rate of a trace more often": (
+        "observed",
+        {
+            "name": "trace",
+            "duration": "2105322 us",
+            "seed": 553225483,
+            "links": [
+                {
+                    "name": "wire",
+                    "from": "r0",
+                    "to": "r2",
+                    "delay": "2638 us",
+                    "reverse_queue": "avq unit packets",
+                    "reverse_under_test": True,
+                    "trace": {"rates": [["0 s", "840 kbit/s"], ["768 ms", "2358 kbit/s"], ["990 ms", "1814 kbit/s"]]},
+                },
+            ],
+            "flows": [{"name": "x", **ONE_WAY}],
+        },
+    ),
+    "a queue that is not under test counted packets to come": (
+        "unobserved",
+        {
+            "name": "chain",
+            "duration": "400 ms",
+            "links": [
+                {"name": "a", "from": "r0", "to": "r1", "rate": "5 Mbit/s", "delay": "30 ms", "under_test": True},
+                {"name": "b", "from": "r1", "to": "r2", "rate": "4 Mbit/s", "delay": "1 ms", "under_test": True},
+            ],
+            "flows": [{"name": "f", **ONE_WAY}],
+        },
+    ),
+}
+"""What the laws found, as small as it became: what it was, the law that it broke, and the scenario."""
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_was_found_stays_mended(what: str) -> None:
+    name, written = FOUND[what]
+    [one] = [one for one in LAWS if one.name == name]
+    assert one.broken(Case(Generated(0, written, load(written), "codel"))) == []
+
+
+def test_a_number_gives_one_scenario() -> None:
+    assert generate(7) == generate(7)
+    assert len({json.dumps(generate(number).document) for number in range(20)}) == 20
+
+
+def keys(value: Any, of: str = "") -> Iterator[str]:
+    """Every key of a document, with the one of its table."""
+    if isinstance(value, list):
+        for one in value:
+            yield from keys(one, of)
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield f"{of}.{key}" if of in {"transport", "traffic"} else key
+            yield from keys(one, key)
+
+
+def test_the_generator_reaches_every_scheme_kind_and_key() -> None:
+    made = [generate(number) for number in range(2000)]
+    written = [one.written for one in made]
+    flows = [flow for one in written for flow in one["flows"]]
+    schemes = {one.scheme.split()[0] for one in made}
+    assert schemes == {one["name"] for one in core.aqms()}
+    kinds = {flow["traffic"]["kind"] for flow in flows if "traffic" in flow}
+    assert kinds == {one["name"] for one in core.traffic_kinds()}
+    controls = {flow.get("transport", {}).get("congestion_control", "cubic") for flow in flows}
+    assert controls == {one["name"] for one in core.congestion_controls()}
+    found = {key.rpartition(".")[2] for one in written for key in keys(one)}
+    tables = core.schema()["$defs"]
+    known = set(core.schema()["properties"])
+    for name in ("LinkTable", "BusTable", "CellTable", "FlowTable", "TransportTable", "TrafficTable", "ChangeTable"):
+        for table in tables[name].get("oneOf", [tables[name]]):
+            known |= set(table["properties"])
+    assert known - found == NOT_DRAWN
+
+
+# Each law can be broken: run `k` of a scenario reports what it did not measure, each run something else.
+
+
+def every(report: Document, table: str, metric: str, change: Callable[[float], float]) -> None:
+    for one in report.get(table, ()):
+        value = one["metrics"].get(metric)
+        if value is not None:
+            one["metrics"][metric] = change(value)
+
+
+def out_of_range(report: Document, k: int) -> None:
+    every(report, "flows", "goodput_bit_s", lambda _: -1.0)
+
+
+def one_more_sent(report: Document, k: int) -> None:
+    report["conservation"]["sent"] += 1
+
+
+def more_sent(report: Document, k: int) -> None:
+    for table in ("flows", "phases"):
+        every(report, table, "sent_packets", lambda value: value + 1)
+
+
+def falling(report: Document, k: int) -> None:
+    points = report["distributions"]["one_way_delay_ms"]
+    points["value"] = [*points["value"], -1.0]
+
+
+def too_fast(report: Document, k: int) -> None:
+    every(report, "flows", "throughput_bit_s", lambda value: value + 1e12)
+
+
+def other_run(report: Document, k: int) -> None:
+    every(report, "queues", "arrivals_packets", lambda value: value + k)
+    report["metrics"]["goodput_bit_s"] += k
+
+
+FALSIFIED: Final[dict[str, Callable[[Document, int], None]]] = {
+    "range": out_of_range,
+    "conservation": one_more_sent,
+    "sums": more_sent,
+    "phases": more_sent,
+    "quantiles": falling,
+    "capacity": too_fast,
+}
+
+
+@pytest.mark.parametrize("one", LAWS, ids=lambda one: one.name)
+def test_a_law_can_be_broken(one: Law, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Case.run_text
+    falsify = FALSIFIED.get(one.name, other_run)
+    runs: list[str] = []
+
+    def run_text(case: Case, document: Document, **task: Any) -> str:
+        runs.append(one.name)
+        report = json.loads(whole(case, document, **task))
+        falsify(report, len(runs))
+        return json.dumps(report)
+
+    monkeypatch.setattr(Case, "run_text", run_text)
+    # Not every scenario can show it: a law may say nothing of one, or no packet may arrive.
+    assert any(one.broken(Case(generate(number))) for number in range(60))
+
+
+def test_a_failure_is_shown_by_the_least_that_fails() -> None:
+    made = next(
+        one for one in map(generate, range(100)) if len(one.written["flows"]) > 2 and len(one.written["links"]) > 2
+    )
+    small = laws.shrunk(Law("", "", lambda case: ["a link"] if case.document["links"] else []), made)
+    # A scenario needs a flow, and this failure a link; the rest was taken out.
+    assert len(small.written["links"]) == len(small.written["flows"]) == 1
+    assert set(small.written) <= {"name", "links", "flows", "duration", "seed", "nodes"}
+    assert Case(Generated(0, small.written, load(small.written), small.scheme)).report["flows"]
