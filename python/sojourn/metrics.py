@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
+from sojourn.stats.estimates import Estimate, Quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.results import Results
-    from sojourn.stats.estimates import Estimate
 
 MAIN: Final = (
     "sojourn_ms_mean",
@@ -56,6 +56,19 @@ _REAL: Final = ("lateness_ms_", "late_ratio", "marked_late_", "repeated_runs")
 
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
+
+_RANGES: Final = {
+    **dict.fromkeys(
+        (
+            *("mark_ratio", "loss_ratio", "loss_synchronisation", "utilisation", "jain_index", "late_ratio"),
+            *("daqm_hit_ratio", "l4s_mark_ratio", "classic_signal_ratio", "video_rebuffer_ratio"),
+            *("voip_loss_ratio", "voip_late_ratio", "delay_above_50_ms_ratio", "delay_above_100_ms_ratio"),
+        ),
+        (0.0, 1.0),
+    ),
+    "voip_mos": (1.0, 4.5),
+}
+"""The ranges of metrics, for a catalogue without the fields ``least`` and ``most``."""
 
 
 def is_telling(frame: pd.DataFrame, name: str) -> bool:
@@ -98,6 +111,8 @@ class Metric:
         Shown value = value times `scale`, in `shown_unit`.
     better
         ``lower``, ``higher`` or ``""`` where neither is.
+    least, most
+        The range of its values.
     """
 
     name: str
@@ -109,19 +124,18 @@ class Metric:
     scale: float
     shown_unit: str
     better: str
+    least: float = -math.inf
+    most: float = math.inf
 
     @property
     def resolution(self) -> float:
         """Width of the buckets that a quantile is read from, as a share of the value; 0 for every other metric."""
         return BUCKET if self.estimator.endswith("to 0.8 %") else 0.0
 
-    def widened(self, found: Estimate) -> Estimate:
-        """Return an estimate whose interval includes half a bucket on either side, where the metric has buckets."""
-        if not self.resolution or found.low is None or found.high is None:
-            return found
-        return replace(
-            found, low=found.low - found.low * self.resolution / 2, high=found.high + found.high * self.resolution / 2
-        )
+    @property
+    def quantity(self) -> Quantity:
+        """What estimates allow for: buckets and range."""
+        return Quantity(self.resolution, 0.0, self.least, self.most)
 
     @property
     def phrase(self) -> str:
@@ -159,8 +173,12 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     for row in core.metrics():
         # A ratio has no unit in data, and none in tables unless it is shown in percent.
         fields: core.Document = {
-            key: "" if value == "ratio" else value for key, value in row.items() if key != "scopes"
+            key: "" if value == "ratio" else value
+            for key, value in row.items()
+            if key != "scopes" and not (key in ("least", "most") and value is None)
         }
+        if row["name"] in _RANGES and "least" not in fields:
+            fields["least"], fields["most"] = _RANGES[row["name"]]
         for scope in row["scopes"]:
             found[scope, row["name"]] = Metric(scope=scope, **fields)
     return found
@@ -213,6 +231,34 @@ def rounded(value: float, half_width: float | None) -> str:
     if round(half_width, places) == 0:
         return f"{value:.{places}f} ± <{10.0**-places:.{places}f}"
     return f"{value:.{places}f} ± {half_width:.{places}f}"
+
+
+def written(found: Estimate, scale: float = 1.0) -> str:
+    """Write an estimate: ``12.346 ± 0.079``, or with both limits where the end of a range cuts the interval.
+
+    Parameters
+    ----------
+    found
+        The estimate.
+    scale
+        Of the shown unit.
+
+    Examples
+    --------
+    >>> written(Estimate(0.9963, 0.9881, 1.0, 5))
+    '0.9963 (0.9881 to 1.0000)'
+    """
+    half = found.half_width
+    text = rounded(found.mean * scale, None if half is None else half * scale)
+    if half is None or found.low is None or found.high is None or "<" in text:
+        return text
+    mean, _, width = text.partition(" ± ")
+    places = len(mean.partition(".")[2])
+    low, high = (round(limit * scale, places) for limit in (found.low, found.high))
+    shorter = min(found.high - found.mean, found.mean - found.low) * scale
+    if not width or float(width) - shorter <= 10.0**-places:
+        return text
+    return f"{mean} ({low:.{places}f} to {high:.{places}f})"
 
 
 def _significant(value: float) -> str:

@@ -181,12 +181,13 @@ def _brief(seconds: float) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from sojourn.plan import execute, progress, show
+    from sojourn.plan import execute, expand, progress, show
 
-    plan = document.load(options.plan)
+    cells = expand.cells(document.load(options.plan))
+    plan = cells.plan
     try:
         outcome = execute.run(
-            plan,
+            cells,
             options.store,
             jobs=options.jobs,
             scheduler=options.scheduler,
@@ -202,7 +203,7 @@ def _run(options: argparse.Namespace) -> int:
     print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True))
     if len(outcome.cells) > SHOWN:
         print(f"The first {SHOWN} of {len(outcome.cells)} cells; `sojourn plan show` prints all.")
-    print("\n".join(show.notes(plan, outcome.cells)))
+    print("\n".join(show.notes(cells, Store.open(options.store), outcome.cells)))
     if outcome.stopped:
         print(f"Stopped after {outcome.ran} runs; the same command continues.")
     for failure in outcome.failures[:10]:
@@ -330,11 +331,6 @@ def _export(options: argparse.Namespace) -> None:
 
     folder.refuse_results(options.out, force=options.force)
     store = Store.open(options.folder)
-    names = list(store.plans())
-    if options.plan is None and len(names) != 1:
-        raise SojournError(
-            f"{options.folder} holds {len(names)} plans: name one with --plan: {', '.join(names) or 'none'}"
-        )
-    (cells,) = read.plans(store, options.plan or names[0])
+    cells = read.plan_of(store, options.plan)
     written = export.write(cells, store, options.format, Path(options.out), table=options.table)
     print("\n".join(map(str, written)))

@@ -17,6 +17,8 @@ Scale: TypeAlias = Literal["linear", "log"]
 SCHEME: Final = "scheme"
 FLOOR: Final = 10
 CEILING: Final = 200
+AUTO: Final = "auto"
+"""The default sampling of time series, as in a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
