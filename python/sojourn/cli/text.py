@@ -155,24 +155,35 @@ def differences(results: Results) -> str:
     base = results.labels[0]
     names = [name for name in _DIFFERENCES if name in results.metric_names()]
     columns = [metrics.find(name) for name in names]
-    rows = []
-    for label in results.labels[1:]:
-        rows.append([label, *(difference(results, label, name, base) for name in names)])
+    rows = [[label, *(difference(results, label, name, base) for name in names)] for label in results.labels[1:]]
     units = ["", *(("points" if column.shown_unit == "%" else column.shown_unit) + "  " for column in columns)]
     headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
     body = table(headers, [units, *rows], numbers=True).split("\n")
-    others = len(results.labels) - 1
-    if results.repeated.issuperset(results.labels):
-        note = "Differences between single runs, as all replications are identical: no interval and no significance."
-        return "\n".join([body[0], body[2], body[1], *body[3:], note])
-    note = "Paired differences on the same traffic; * significant at the 5 % level"
-    if others > 1:
+    note = difference_note(len(results.labels) - 1, repeated=results.repeated.issuperset(results.labels))
+    return "\n".join([body[0], body[2], body[1], *body[3:], note])
+
+
+def difference_note(comparisons: int, *, repeated: bool, traffic: str = "on the same traffic") -> str:
+    """Return sentences about what differences are.
+
+    Parameters
+    ----------
+    comparisons
+        Of a metric, in the family that is corrected for.
+    repeated
+        Whether all replications are identical.
+    traffic
+        How the runs were paired.
+    """
+    if repeated:
+        return "Differences between single runs, as all replications are identical: no interval and no significance."
+    note = f"Paired differences {traffic}; * significant at the 5 % level"
+    if comparisons > 1:
         note += (
-            f" after Holm's correction for the family of {others} comparisons;\n"
+            f" after Holm's correction for the family of {comparisons} comparisons;\n"
             "~ the interval excludes zero, but the difference is not significant after the correction"
         )
-    note += "."
-    return "\n".join([body[0], body[2], body[1], *body[3:], note])
+    return f"{note}."
 
 
 def difference(results: Results, label: str, name: str, base: str) -> str:

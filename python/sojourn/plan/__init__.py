@@ -28,7 +28,7 @@ __all__ = [
 
 
 def results(folder: str | Path, plan: str | None = None) -> list[tuple[dict[str, Value | None], Results]]:
-    """Return the results of a plan: for each combination of the factors' levels those of its schemes.
+    r"""Return the results of a plan: for each combination of the factors' levels those of its schemes.
 
     They have every table, estimate, figure and report that a comparison has. The correction of p-values counts the
     comparisons of the whole plan. Combinations without a finished run are left out.
@@ -51,14 +51,14 @@ def results(folder: str | Path, plan: str | None = None) -> list[tuple[dict[str,
     >>> from sojourn import plan
     >>> folder = tempfile.mkdtemp()
     >>> sweep = plan.loads(
-    ...     "name = 'short'\\n"
-    ...     "scenario = 'dumbbell'\\n"
-    ...     "schemes = ['codel', 'pie']\\n"
-    ...     "replications = 2\\n"
-    ...     "set = { duration = '2 s', warm_up = '1 s' }\\n"
-    ...     "[[vary]]\\n"
-    ...     "key = 'links.bottleneck.rate'\\n"
-    ...     "values = ['5 Mbit/s', '10 Mbit/s']\\n"
+    ...     "name = 'short'\n"
+    ...     "scenario = 'dumbbell'\n"
+    ...     "schemes = ['codel', 'pie']\n"
+    ...     "replications = 2\n"
+    ...     "set = { duration = '2 s', warm_up = '1 s' }\n"
+    ...     "[[vary]]\n"
+    ...     "key = 'links.bottleneck.rate'\n"
+    ...     "values = ['5 Mbit/s', '10 Mbit/s']\n"
     ... )
     >>> outcome = sweep.run(folder)
     >>> for levels, found in plan.results(folder):

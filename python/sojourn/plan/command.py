@@ -253,6 +253,8 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         frame = read.summary(cells, store)
         print(frame.to_json(orient="records", double_precision=15))
+        for found in read.warnings(cells, store, read.states(cells, store)):
+            print(f"sojourn: warning: {found}", file=sys.stderr)
     else:
         print(show.terminal(cells, store))
 

@@ -283,7 +283,10 @@ class _Reader:
         if isinstance(found, str):
             return {"series": None if found == "none" else found}
         if not isinstance(found, Mapping):
-            self.refuse(("series",), f'{found!r} is not an interval; allowed: a time such as "50 ms", "auto", "none", or a table')
+            self.refuse(
+                ("series",),
+                f'{found!r} is not an interval; allowed: a time such as "50 ms", "auto", "none", or a table',
+            )
         self._keys(("series",), found, ("interval", "replications"), needed=("interval",))
         return {
             "series": self._get(("series",), found, "interval", str, 'a time such as "50 ms"'),

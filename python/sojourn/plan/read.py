@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
@@ -187,7 +186,7 @@ def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
     family: list[Results] = []
     made = []
     for levels, group in combinations(cells):
-        done = [cell for cell in group if own[cell.number].values]
+        done = [cell for cell in group if own[cell.number].done]
         if not done:
             continue
         runs = [
@@ -309,8 +308,8 @@ def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -
     cell_of = {
         state.cell.run(k).id(code): str(state.cell)
         for state in states
-        for k in state.values
-        if state.cell.run(k).series is not None
+        for k in range(state.target)
+        if k in state.values and state.cell.run(k).series is not None
     }
     if not cell_of:
         return ()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sojourn import metrics
-from sojourn.cli.text import difference
+from sojourn.cli.text import difference, difference_note
 from sojourn.cli.text import table as layout
 from sojourn.palette import PAPER, looks
 from sojourn.plan import read, stopping
@@ -43,9 +43,7 @@ def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
     """Return a row for each cell: its levels, its runs, its estimates with their intervals."""
     made = []
     for state in states:
-        estimates = []
-        for name in plan.shown:
-            estimates.append(metrics.written(state.estimate(name), metrics.find(name).scale))
+        estimates = [metrics.written(state.estimate(name), metrics.find(name).scale) for name in plan.shown]
         levels = [("" if value is None else str(value)) for value in state.cell.levels.values()]
         made.append([state.cell.label, *levels, str(state.done), *estimates])
     return made
@@ -57,7 +55,7 @@ def terminal(cells: Cells, store: Store) -> str:
     lines = [layout(headers(plan), cell_rows(plan, states), numbers=True)]
     compared = difference_rows(cells, store)
     if compared:
-        lines += ["", layout(difference_headers(plan), compared, numbers=True), difference_note(plan, compared), ""]
+        lines += ["", layout(difference_headers(plan), compared, numbers=True), _note(plan, compared, states), ""]
     return "\n".join([*lines, *notes(cells, store, states)])
 
 
@@ -81,15 +79,12 @@ def difference_rows(cells: Cells, store: Store) -> list[list[str]]:
     return made
 
 
-def difference_note(plan: Plan, rows: Sequence[Sequence[str]]) -> str:
+def _note(plan: Plan, compared: Sequence[Sequence[str]], states: Sequence[CellState]) -> str:
     """Return sentences about what the differences are."""
     same = plan.paired is None or SCHEME in plan.paired
     traffic = "on the same traffic" if same else "of independent runs (`paired` does not name scheme)"
-    return (
-        f"Paired differences {traffic}; * significant at the 5 % level after Holm's correction for the family of "
-        f"{len(rows)} comparisons of a metric;\n~ the interval excludes zero, but the difference is not significant "
-        "after the correction."
-    )
+    repeated = all(state.repeated() for state in states)
+    return difference_note(len(compared), repeated=repeated, traffic=traffic)
 
 
 def _points(metric: metrics.Metric) -> str:
@@ -110,7 +105,7 @@ def notes(cells: Cells, store: Store, states: Sequence[CellState]) -> list[str]:
         parts = [
             *([f"{len(short)} cells ended at the ceiling without it"] if short else []),
             *(
-                [f"{len(alike)} cells cannot be judged, because their replications have the same value"]
+                [f"{len(alike)} cells cannot be judged, because the value is the same in every replication"]
                 if alike
                 else []
             ),
@@ -243,7 +238,7 @@ def page(cells: Cells, store: Store) -> str:
         notes=notes(cells, store, states),
         compared=compared,
         compared_headers=difference_headers(plan) if compared else [],
-        compared_note=difference_note(plan, compared) if compared else "",
+        compared_note=_note(plan, compared, states) if compared else "",
         figures=figures,
         document=store.plans().get(plan.name, ""),
         code=read.code_of(cells, store),

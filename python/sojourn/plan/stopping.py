@@ -6,8 +6,8 @@ contains the true mean slightly less often than its level says (Chow and Robbins
 36, 1965). Three rules keep this effect small: at least 10 replications, few examinations, and a quarter more
 replications after the goal is met, which were not selected by their results.
 
-Replications that are one run repeated, or that all gave the same value, say nothing about precision. Their cell ends at
-the floor, and its goal counts as not judged, never as met.
+Replications that are one run repeated, or that all gave the same value, say nothing about precision. Their cell ends
+at the floor, and its goal counts as not judged, never as met.
 """
 
 from __future__ import annotations

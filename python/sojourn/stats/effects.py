@@ -29,8 +29,8 @@ class Effect:
     low, high
         95 % interval of the true mean over standard deviation; None without one.
     p
-        Two-sided, of the paired t test that the mean difference is zero. NaN without two pairs. Where every difference
-        is the same, there is no t: the p-value is that of the sign test, 2^(1 - pairs).
+        Two-sided, of the paired t test that the mean difference is zero. NaN without two pairs. Where every
+        difference is the same, there is no t: the p-value is that of the sign test, 2^(1 - pairs).
     pairs
         Number of pairs.
     """
