@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn import core, metrics, stats, tables
+from sojourn import core, metrics, stats
 
 COUNTS: Final = (5, 10, 30)
 REPETITIONS: Final = 10_000
@@ -62,13 +62,21 @@ def _one_queue(load: float, size: dict[str, Any] | str, measured_s: float, **lin
         "warm_up": "2 s",
         "links": [
             {
-                **{"name": "server", "from": "source", "to": "sink", "rate": "10 Mbit/s", "delay": "20 ms"},
-                **{"queue": "pfifo limit 100000p", "under_test": True, **link},
+                "name": "server",
+                "from": "source",
+                "to": "sink",
+                "rate": "10 Mbit/s",
+                "delay": "20 ms",
+                "queue": "pfifo limit 100000p",
+                "under_test": True,
+                **link,
             }
         ],
         "flows": [
             {
-                **{"name": "poisson", "from": "source", "to": "sink"},
+                "name": "poisson",
+                "from": "source",
+                "to": "sink",
                 "transport": {"kind": "udp", "header": "0 B"},
                 "traffic": {"kind": "poisson", "packets_per_second": load * _RATE, "packet_size": size},
             }
@@ -90,7 +98,7 @@ def _mm1(load: float, measured_s: float) -> Network:
 
 
 def _waiting(t: np.ndarray[Any, Any], load: float) -> np.ndarray[Any, Any]:
-    """Return P(W <= t) in M/D/1, t in service times (Erlang 1909): sums of alternating terms, exact enough to t = 12."""
+    """Return P(W <= t) in M/D/1, t in service times (Erlang 1909): alternating terms, exact enough to t = 12."""
     found = np.zeros_like(t)
     for k in range(math.ceil(float(t.max())) + 1):
         x = load * (k - t)
@@ -130,17 +138,26 @@ def _dumbbell(duration_s: float, warm_up_s: float) -> Network:
         "warm_up": f"{warm_up_s:g} s",
         "links": [
             {
-                **{"name": "bottleneck", "from": "left", "to": "right", "rate": "2 Mbit/s", "delay": "20 ms"},
-                **{"queue": "codel", "under_test": True},
+                "name": "bottleneck",
+                "from": "left",
+                "to": "right",
+                "rate": "2 Mbit/s",
+                "delay": "20 ms",
+                "queue": "codel",
+                "under_test": True,
             }
         ],
         "flows": [
             {"name": "bulk", "from": "left", "to": "right", "count": 2, "start": {"uniform": ["0 s", "1 s"]}},
             # Without it two flows fall into one of several rhythms, and one run stays in one of them for ever.
             {
-                **{"name": "cross", "from": "left", "to": "right", "transport": {"kind": "udp"}},
+                "name": "cross",
+                "from": "left",
+                "to": "right",
+                "transport": {"kind": "udp"},
                 "traffic": {
-                    **{"kind": "poisson", "packets_per_second": 30},
+                    "kind": "poisson",
+                    "packets_per_second": 30,
                     "packet_size": {"exponential": {"mean": "800 B"}},
                 },
             },
@@ -177,7 +194,9 @@ def runs(network: Network, count: int, seed: int) -> dict[str, stats.Floats]:
     return {name: np.array(column) for name, column in found.items()}
 
 
-def truths(network: Network, columns: Mapping[str, stats.Floats], seed: int, long_s: int = _LONG_S) -> dict[str, float]:
+def truths(
+    network: Network, columns: Mapping[str, stats.Floats], seed: int, long_s: int = _LONG_S
+) -> dict[str, float]:
     """Return the true means, from the formulas or from one long run."""
     known = {name: value for name, value in network.truth.items() if value is not None}
     if len(known) == len(network.truth):
@@ -214,7 +233,10 @@ def table(record: Mapping[str, Any]) -> str:
     rows = ["| network | metric | truth | n = 5 | n = 10 | n = 30 |", "| --- | --- | --- | --- | --- | --- |"]
     for one in record["networks"]:
         for name, found in one["shares"].items():
-            cells = [f"**{100 * share:.1f}**" if abs(100 * share - 95) > 3 * error else f"{100 * share:.1f}" for share in found]
+            cells = [
+                f"**{100 * share:.1f}**" if abs(100 * share - 95) > 3 * error else f"{100 * share:.1f}"
+                for share in found
+            ]
             rows.append(f"| {one['title']} | `{name}` | {one['truth'][name]:.5g} | {' | '.join(cells)} |")
     return "\n".join(rows)
 

@@ -193,6 +193,11 @@ def find(name: str, scope: str = "run") -> Metric:
     return Metric(name, "", scope, "", "", title=_title(name), scale=1.0, shown_unit="", better="")
 
 
+def quantity(name: str) -> Quantity:
+    """Return what estimates of a metric allow for: its buckets and range; ``metric@place`` is as the metric."""
+    return find(name.partition("@")[0]).quantity
+
+
 def unit_of(name: str, scope: str = "run") -> str:
     """Return a metric's unit, empty for a ratio or an index."""
     return find(name, scope).unit
@@ -233,7 +238,7 @@ def rounded(value: float, half_width: float | None) -> str:
     return f"{value:.{places}f} ± {half_width:.{places}f}"
 
 
-def written(found: Estimate, scale: float = 1.0) -> str:
+def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> str:
     """Write an estimate: ``12.346 ± 0.079``, or with both limits where the end of a range cuts the interval.
 
     Parameters
@@ -242,23 +247,27 @@ def written(found: Estimate, scale: float = 1.0) -> str:
         The estimate.
     scale
         Of the shown unit.
+    places
+        Digits after the point; by default as many as the uncertainty allows.
 
     Examples
     --------
     >>> written(Estimate(0.9963, 0.9881, 1.0, 5))
     '0.9963 (0.9881 to 1.0000)'
     """
-    half = found.half_width
-    text = rounded(found.mean * scale, None if half is None else half * scale)
-    if half is None or found.low is None or found.high is None or "<" in text:
-        return text
+    half = None if found.half_width is None else found.half_width * scale
+    value = found.mean * scale
+    if places is None:
+        text = rounded(value, half)
+    else:
+        text = f"{value:.{places}f}" + ("" if half is None else f" ± {half:.{places}f}")
     mean, _, width = text.partition(" ± ")
-    places = len(mean.partition(".")[2])
-    low, high = (round(limit * scale, places) for limit in (found.low, found.high))
-    shorter = min(found.high - found.mean, found.mean - found.low) * scale
-    if not width or float(width) - shorter <= 10.0**-places:
+    if half is None or found.low is None or found.high is None or not math.isfinite(value) or "<" in width:
         return text
-    return f"{mean} ({low:.{places}f} to {high:.{places}f})"
+    digits = len(mean.partition(".")[2])
+    if half - min(found.arms) * scale <= 0.5 * 10.0**-digits:
+        return text
+    return f"{mean} ({found.low * scale:.{digits}f} to {found.high * scale:.{digits}f})"
 
 
 def _significant(value: float) -> str:

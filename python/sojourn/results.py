@@ -248,9 +248,7 @@ class Results:
         SojournError
             As :meth:`values`.
         """
-        (ours, values), (theirs, base) = (
-            self._values(one, metric, group, phase) for one in (label, baseline)
-        )
+        (ours, values), (theirs, base) = (self._values(one, metric, group, phase) for one in (label, baseline))
         if ours == theirs:
             return values, base
         both = sorted({*ours} & {*theirs})
@@ -315,7 +313,7 @@ class Results:
         side: 0.4 % of the value. That of a metric with a range lies in it. Identical replications (:attr:`repeated`)
         have no interval. See :mod:`sojourn.stats.estimates`.
         """
-        return self.mean(label, self.values(label, metric, group, phase=phase), metrics.find(metric).quantity)
+        return self.mean(label, self.values(label, metric, group, phase=phase), metrics.quantity(metric))
 
     def mean(self, label: str, values: Sequence[float] | Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
         """Return the mean of any number a replication of a scheme, with its interval as :meth:`estimate` gives it.
@@ -340,7 +338,7 @@ class Results:
         replications of both schemes are identical (:attr:`repeated`).
         """
         both = self.pairs(label, baseline, metric, group, phase=phase)
-        return stats.paired(*both, metrics.find(metric).quantity, repeated={label, baseline} <= self.repeated)
+        return stats.paired(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
         """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value.
@@ -348,12 +346,12 @@ class Results:
         Both are NaN where the replications of both schemes are identical (:attr:`repeated`).
         """
         both = self.pairs(label, baseline, metric)
-        return stats.effect(*both, metrics.find(metric).quantity, repeated={label, baseline} <= self.repeated)
+        return stats.effect(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def p_value(self, label: str, metric: str, baseline: str, group: str | None = None) -> float:
         """Return the p-value of the paired t test of a difference; NaN where both schemes are :attr:`repeated`."""
         both = self.pairs(label, baseline, metric, group)
-        return stats.paired_p(*both, metrics.find(metric).quantity, repeated={label, baseline} <= self.repeated)
+        return stats.paired_p(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     @cached_property
     def repeated(self) -> frozenset[str]:
@@ -421,7 +419,7 @@ class Results:
             (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
             for _, part in points.groupby("replication")
         ]
-        of = metrics.find(f"{quantity.partition(':')[0]}_p99").quantity
+        of = metrics.quantity(f"{quantity.partition(':')[0]}_p99")
         return stats.pooled_quantile(curves, share, of, seed=self.seed)
 
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:

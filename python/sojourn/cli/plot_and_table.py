@@ -46,9 +46,9 @@ def add(verbs: Any) -> None:
     plot.set_defaults(command=draw)
     table = verbs.add_parser(
         "table",
-        description="Write a table of a run folder, or of the plan in a store, schemes as rows and metrics as columns, "
-        "as LaTeX (booktabs) or CSV. A plan has a column for each factor. Numbers in LaTeX have as many digits as "
-        "their 95 % intervals allow.",
+        description="Write a table of a run folder, or of the plan in a store, schemes as rows and metrics as "
+        "columns, as LaTeX (booktabs) or CSV. A plan has a column for each factor. Numbers in LaTeX have as many "
+        "digits as their 95 % intervals allow.",
         epilog="example: sojourn table out/compare --metric sojourn_ms_p99 --metric goodput_bit_s > table.tex",
     )
     table.add_argument("folder", metavar="FOLDER", help="a run folder, or a store with one plan")
@@ -297,7 +297,7 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
     quantiles = any(metric.resolution for metric in columns)
     buckets = f"{'both buckets' if kind == 'differences' else 'half a bucket'} of the histogram"
     lines = [
-        f"% Sojourn {results.build}: {results.name}{minus}; {made}.",
+        f"% Sojourn {results.build}: {results.meta.get('plan', results.name)}{minus}; {made}.",
         f"% Mean and half-width of its 95 % confidence interval (Student's t); bold: {bold}.",
         *([f"% The intervals of quantiles include {buckets}."] if quantiles else []),
         r"% Needs \usepackage{booktabs}.",
@@ -326,5 +326,5 @@ def _cell(cell: Any, kind: str) -> str:
     mean = cell.mean.replace("−", "-")
     is_bold = cell.is_sure if kind == "differences" else cell.is_best
     number = rf"\mathbf{{{mean}}}" if is_bold else mean
-    half = cell.half.replace("−", "-").replace("<", "{<}").replace("±", r"\pm").replace(" to ", r"\text{ to }")
+    half = cell.half.replace("−", "-").replace("<", "{<}").replace("±", r"\pm").replace(" to ", r"\mbox{ to }")
     return f"${number} {half}$" if cell.half else f"${number}$"

@@ -144,7 +144,7 @@ def one_run(results: Results) -> str:
             "\nThe run is too short for an interval from batch means: consecutive batches correlate by "
             f"{found.lag_1:.2f}."
         )
-    mean = metrics.rounded(found.estimate.mean, half)
+    mean = metrics.written(found.estimate)
     return f"\nqueue_packets_mean from {found.batches} batch means of this run: {mean} packets."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,6 +75,11 @@ class CellState:
         return len(self.values)
 
     @property
+    def finished(self) -> list[int]:
+        """The finished replications, in order."""
+        return sorted(self.values)
+
+    @property
     def whole(self) -> bool:
         """Whether every replication up to the target has ended."""
         return len(self.values) + len(self.failed) >= self.target
@@ -90,7 +96,7 @@ class CellState:
     def estimate(self, metric: str, count: int | None = None) -> stats.Estimate:
         """Return a metric's estimate from the first replications, by default from what is there."""
         values = self.series(metric, self.target if count is None else count)
-        return stats.estimate(values, metrics.find(metric).quantity, repeated=self.repeated(count))
+        return stats.estimate(values, metrics.quantity(metric), repeated=self.repeated(count))
 
     def may_repeat(self, values: Mapping[str, float]) -> bool:
         """Return whether a replication has the values of those that are there, as far as they were read."""
@@ -331,7 +337,7 @@ class Driver:
         for row, (state, k) in enumerate(good):
             values = {name: column[row] for name, column in columns.items()}
             if state.may_repeat(values):
-                (state.prints[k],) = repeats.prints(answer.tables["runs"].slice(row, 1))
+                (state.prints[k],) = repeats.prints(answer.tables["runs"].slice(row, 1).to_pylist())
             state.values[k] = values
         self.ran += len(good)
         self._buffer.append(answer.tables)
@@ -432,7 +438,7 @@ def _compare(states: Sequence[CellState], store: Store, code: str) -> None:
     }
     if wanted:
         runs = store.read("runs", runs=wanted)
-        for identity, one in zip(runs["run"].to_pylist(), repeats.prints(runs), strict=True):
+        for identity, one in zip(runs["run"].to_pylist(), repeats.prints(runs.to_pylist()), strict=True):
             state, k = wanted[identity]
             state.prints[k] = one
 
@@ -483,7 +489,9 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
 
 def _same(ours: Mapping[str, float], theirs: Mapping[str, float]) -> bool:
     """Return whether values are the same; two missing ones are."""
-    return all(value == theirs[name] or (value != value and theirs[name] != theirs[name]) for name, value in ours.items())  # noqa: PLR0124, E501 - NaN
+    return all(
+        value == theirs[name] or (math.isnan(value) and math.isnan(theirs[name])) for name, value in ours.items()
+    )
 
 
 def _column(table: pa.Table, name: str) -> list[float]:

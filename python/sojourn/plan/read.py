@@ -189,20 +189,16 @@ def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
         done = [cell for cell in group if own[cell.number].done]
         if not done:
             continue
-        runs = [
-            (cell.label, cell.seed, k, cell.run(k).id(code))
-            for cell in done
-            for k in sorted(own[cell.number].values)
-        ]
+        runs = [(cell.label, cell.seed, k, cell.run(k).id(code)) for cell in done for k in own[cell.number].finished]
         scenario = {**json.loads(cells.scenarios[done[0].scenario]), "name": _named(plan.name, levels)}
         one = Results(
             scenario=scenario,
             schemes=tuple(cell.scheme for cell in done),
             seed=done[0].seed,
-            replications=max(len(own[cell.number].values) for cell in done),
+            replications=max(own[cell.number].done for cell in done),
             frames=Frames(store, runs),
             kind="compare" if plan.schemes else "run",
-            meta={"build": code, "version": code.partition("+")[0], "series": plan.series},
+            meta={"build": code, "version": code.partition("+")[0], "series": plan.series, "plan": plan.name},
             family=family,
         )
         family.append(one)
@@ -248,9 +244,7 @@ def _named(name: str, levels: Levels) -> str:
     return f"{name}: {described(levels)}" if levels else name
 
 
-def differences(
-    cells: Cells, store: Store, names: Sequence[str] = (), baseline: str | None = None
-) -> pd.DataFrame:
+def differences(cells: Cells, store: Store, names: Sequence[str] = (), baseline: str | None = None) -> pd.DataFrame:
     """Return the paired differences of schemes to a baseline, at the same levels of all factors.
 
     Parameters
@@ -308,8 +302,8 @@ def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -
     cell_of = {
         state.cell.run(k).id(code): str(state.cell)
         for state in states
-        for k in range(state.target)
-        if k in state.values and state.cell.run(k).series is not None
+        for k in state.finished
+        if state.cell.run(k).series is not None
     }
     if not cell_of:
         return ()

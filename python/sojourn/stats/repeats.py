@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import tables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sojourn.results import Results
 
 _OWN: Final = frozenset({"scheme", "replication", "seed", "events", "run", "build", "scenario", "sampled"})
@@ -69,11 +67,11 @@ def are(prints: Sequence[str]) -> bool:
     return len(prints) > 1 and len(set(prints)) == 1
 
 
-def prints(runs: pa.Table) -> list[str]:
-    """Return a fingerprint of each row of a store's table of runs: that of all its metrics."""
-    return [_print(row) for row in runs.to_pylist()]
+def prints(runs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a fingerprint of each row of a table of runs: that of all its metrics."""
+    return [_print(row) for row in runs]
 
 
-def _print(row: tables.Row) -> str:
+def _print(row: Mapping[str, Any]) -> str:
     # As text, in which two missing values are equal.
     return repr([value for name, value in row.items() if name not in _OWN])
