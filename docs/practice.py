@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pages
+from intervals import read_record, table
 from pages import BLUE, DOCS, IMAGES, RED, Pages, save
 
 import sojourn as sj
@@ -127,6 +128,11 @@ def pairing() -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
+def covered() -> str:
+    """Return the table of the coverage, from what ``docs/intervals.py`` recorded."""
+    return table(read_record())
+
+
 def stopping() -> str:
     """Coverage of intervals that stop a study as soon as they are narrow enough, by the floor on replications."""
     draws = np.random.default_rng(1)
@@ -170,6 +176,7 @@ def practice() -> dict[str, Any]:
         "started": started,
         "many": many,
         "stopping": stopping(),
+        "coverage": covered(),
     }
 
 

@@ -270,20 +270,20 @@ def test_documents_take_their_intervals_from_the_estimator(
 
 
 def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
-    coverage = script("docs/coverage.py")
+    coverage = script("docs/intervals.py")
     network = coverage.networks()["mm1-0.5"]
     short = replace(network, scenario={**network.scenario, "duration": "6 s"})
     repetitions = 400
     columns = coverage.runs(short, 5 * repetitions, seed=1)
     found = coverage.shares(columns, coverage.truths(short, columns, 1), repetitions, (5,))
     # The standard error of a share of 400 is sqrt(0.95 * 0.05 / 400) = 1.1 %. Three of them, and the share that a
-    # skewed mean takes of so few replications (docs/coverage.json).
+    # skewed mean takes of so few replications (docs/intervals.json).
     for name in ("sojourn_ms_mean", "queue_packets_mean", "utilisation", "sojourn_ms_p99"):
         assert found[name][0] == pytest.approx(0.95, abs=3 * 0.011 + 0.005), name
 
 
 def test_the_record_of_the_coverage_is_complete() -> None:
-    coverage = script("docs/coverage.py")
+    coverage = script("docs/intervals.py")
     record = coverage.read_record()
     assert record["repetitions"] == 10_000
     assert [one["title"] for one in record["networks"]] == [one.title for one in coverage.networks().values()]

@@ -1,13 +1,13 @@
 """How often 95 % intervals contain the true mean, over many repetitions of whole experiments.
 
-    .venv/bin/python docs/coverage.py
+    .venv/bin/python docs/intervals.py
 
 It repeats an experiment of n replications 10,000 times, for n = 5, 10 and 30, estimates every metric with the
 function that all commands use, and counts the intervals that contain the truth. The truth is a formula for the first
 three networks. For the dumbbell it is a run of 100,000 s, and for Jain's index, whose mean depends on the length of a
 run, the mean of all runs. Each network has 100,000 runs. Of 5 and 10 replications, no two experiments share a run; of
 30, a run is in three of the 10,000 experiments, never twice in one. It takes about 12 minutes of processor time and
-writes ``docs/coverage.json``, from which ``docs/practice.py`` makes the table of the page on simulation practice.
+writes ``docs/intervals.json``, from which ``docs/practice.py`` makes the table of the page on simulation practice.
 ``sojourn`` itself is not run: the compiled core gives the metrics of some hundred thousand short runs at once.
 """
 
@@ -30,7 +30,7 @@ from sojourn import core, metrics, stats
 COUNTS: Final = (5, 10, 30)
 REPETITIONS: Final = 10_000
 RUNS: Final = 100_000
-RECORD: Final = Path(__file__).with_name("coverage.json")
+RECORD: Final = Path(__file__).with_name("intervals.json")
 _BATCH: Final = 500
 _LONG_S: Final = 100_000
 
@@ -259,10 +259,10 @@ def table(record: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Simulate and write the record."""
+def main(arguments: Sequence[str]) -> int:
+    """Simulate, and write or check the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--check", action="store_true", help="compare with the record instead of writing it")
     parser.add_argument("--columns", type=Path, help="a folder that keeps the columns of the runs")
     options = parser.parse_args(arguments)
     done = []
@@ -276,10 +276,24 @@ def main(arguments: Sequence[str]) -> None:
             if file:
                 np.savez(file, **columns)
         truth = truths(network, columns, seed + 1000)
-        done.append({"title": network.title, "truth": truth, "shares": shares(columns, truth, options.repetitions)})
+        done.append({"title": network.title, "truth": truth, "shares": shares(columns, truth, REPETITIONS)})
         print(json.dumps(done[-1]), flush=True)
-    RECORD.write_text(json.dumps({"repetitions": options.repetitions, "networks": done}, indent=1) + "\n")
+    record = {"repetitions": REPETITIONS, "networks": done}
+    if not options.check:
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        return 0
+    # Two shares of 10,000 differ by three standard errors of their difference once in 370 times.
+    most = 3 * math.sqrt(2 * 0.95 * 0.05 / REPETITIONS)
+    moved = [
+        f"{ours['title']}, {name}, n = {n}: {new:.4f}, recorded {old:.4f}"
+        for ours, theirs in zip(done, read_record()["networks"], strict=True)
+        for name, found in ours["shares"].items()
+        for n, new, old in zip(COUNTS, found, theirs["shares"][name], strict=True)
+        if abs(new - old) > most
+    ]
+    print("\n".join(moved) or "as recorded")
+    return int(bool(moved))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
