@@ -6,7 +6,7 @@ It repeats an experiment of n replications 10,000 times, for n = 5, 10 and 30, e
 function that all commands use, and counts the intervals that contain the truth. The truth is a formula for the first
 three networks. For the dumbbell it is a run of 100,000 s, and for Jain's index, whose mean depends on the length of a
 run, the mean of all runs. Each network has 100,000 runs. Of 5 and 10 replications, no two experiments share a run; of
-30, a run is in three of the 10,000 experiments, never twice in one. It takes about 12 minutes of processor time and
+30, a run is in three of the 10,000 experiments, never twice in one (``--runs`` takes fewer, and more often). It takes about 12 minutes of processor time and
 writes ``docs/intervals.json``, from which ``docs/practice.py`` makes the table of the page on simulation practice.
 ``sojourn`` itself is not run: the compiled core gives the metrics of some hundred thousand short runs at once.
 """
@@ -262,6 +262,7 @@ def table(record: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Simulate, and write or check the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"of each network (default {RUNS:,})")
     parser.add_argument("--check", action="store_true", help="compare with the record instead of writing it")
     parser.add_argument("--columns", type=Path, help="a folder that keeps the columns of the runs")
     options = parser.parse_args(arguments)
@@ -272,13 +273,13 @@ def main(arguments: Sequence[str]) -> int:
             with np.load(file) as kept:
                 columns = dict(kept)
         else:
-            columns = runs(network, RUNS, seed)
+            columns = runs(network, options.runs, seed)
             if file:
                 np.savez(file, **columns)
         truth = truths(network, columns, seed + 1000)
         done.append({"title": network.title, "truth": truth, "shares": shares(columns, truth, REPETITIONS)})
         print(json.dumps(done[-1]), flush=True)
-    record = {"repetitions": REPETITIONS, "networks": done}
+    record = {"repetitions": REPETITIONS, "runs": options.runs, "networks": done}
     if not options.check:
         RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         return 0

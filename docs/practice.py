@@ -128,11 +128,6 @@ def pairing() -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
-def covered() -> str:
-    """Return the table of the coverage, from what ``docs/intervals.py`` recorded."""
-    return table(read_record())
-
-
 def stopping() -> str:
     """Coverage of intervals that stop a study as soon as they are narrow enough, by the floor on replications."""
     draws = np.random.default_rng(1)
@@ -155,7 +150,7 @@ def stopping() -> str:
 def practice() -> dict[str, Any]:
     """What the page on simulation practice shows, with its pictures."""
     naive, batched = intervals()
-    warning = warm_up()
+    warning, record = warm_up(), read_record()
     with tempfile.TemporaryDirectory() as folder:
         single = console('sojourn run mm1 --set duration="210 s"', folder, last=2)
         started = console(
@@ -176,7 +171,8 @@ def practice() -> dict[str, Any]:
         "started": started,
         "many": many,
         "stopping": stopping(),
-        "coverage": covered(),
+        "coverage": table(record),
+        "runs": f"{record['runs']:,}",
     }
 
 

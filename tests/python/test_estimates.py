@@ -147,7 +147,7 @@ def test_a_plan_says_that_identical_replications_cannot_be_judged(command: Comma
         'transport = { kind = "tcp", ecn = true }\n'
     )
     goal = 'precision = { metric = "sojourn_ms_p99", within = "5 %", floor = 3 }'
-    text = f'name = "same"\nschemes = ["codel", "pie"]\n{goal}\n{scenario}'
+    text = f'name = "same"\nschemes = ["codel", "pfifo limit 20p"]\n{goal}\n{scenario}'
     (tmp_path / "same.toml").write_text(text)
     out = command("plan", "run", str(tmp_path / "same.toml"), "--store", str(tmp_path / "s")).stdout
     assert "±" not in out.partition("± half-width")[0]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 GREATEST: Final = 1_000_000
 """Cells of one plan."""
 
+SAMPLED: Final = 1000
+"""Larger plans have no time series by default: they would fill the store."""
+
 _SHOWN: Final = 10
 _RESERVED: Final = ("scheme", "replication", "cell", "plan", "run", "build", "scenario", "seed")
 _SET_PLACE: Final = re.compile(r"^--set [^:]*?=(?:\"[^\"]*\"|[^:]*): ")
@@ -119,6 +122,8 @@ def cells(plan: Plan) -> Cells:
     seen: set[tuple[object, ...]] = set()
     loaded: dict[tuple[str, ...], str | SojournError] = {}
     sampling: dict[str, tuple[str | None, int]] = {}
+    if plan.series == AUTO and count * max(len(plan.schemes), 1) > SAMPLED:
+        plan = replace(plan, series=None)
     for points in itertools.product(*(variation.points for variation in plan.vary)):
         values = [value for point in points for value in point]
         for scheme in schemes:

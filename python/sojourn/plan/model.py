@@ -45,7 +45,8 @@ class Plan:
         The factors, ``scheme`` among them, whose levels see the same traffic in the same replication. None: all.
     series
         Sampling interval of time series. ``"auto"``: that of the scenario in every replication, else some hundred
-        samples of the first replication, which show whether a steady state was reached. None: no series.
+        samples of the first replication, which show whether a steady state was reached; none in plans of more than
+        1000 cells. None: no series.
     series_replications
         How many replications of each cell are sampled, with another interval than ``"auto"``.
     metrics

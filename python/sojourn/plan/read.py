@@ -301,7 +301,7 @@ def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -
     code = code_of(cells, store)
     cell_of = {
         state.cell.run(k).id(code): str(state.cell)
-        for state in states
+        for state in states[: expand.SAMPLED]
         for k in state.finished
         if state.cell.run(k).series is not None
     }
