@@ -93,10 +93,10 @@ class CellState:
         known = [k for k in range(self.target if count is None else count) if k in self.values]
         return all(k in self.prints for k in known) and repeats.are([self.prints[k] for k in known])
 
-    def estimate(self, metric: str, count: int | None = None) -> stats.Estimate:
-        """Return a metric's estimate from the first replications, by default from what is there."""
-        values = self.series(metric, self.target if count is None else count)
-        return stats.estimate(values, metrics.quantity(metric), repeated=self.repeated(count))
+    def estimate(self, metric: str) -> stats.Estimate:
+        """Return a metric's estimate from what is there."""
+        values = self.series(metric, self.target)
+        return stats.estimate(values, metrics.quantity(metric), repeated=self.repeated())
 
     def may_repeat(self, values: Mapping[str, float]) -> bool:
         """Return whether a replication has the values of those that are there, as far as they were read."""
@@ -378,7 +378,7 @@ class Driver:
     def _settle(self, state: CellState) -> None:
         """When a cell has its target of replications, determine whether it needs more."""
         while state.whole and not state.settled:
-            needed = stopping.target(self.plan.precision, state.target, state.estimate)
+            needed = stopping.target(self.plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 return
@@ -420,7 +420,7 @@ def fill(states: Sequence[CellState], store: Store, metrics: Sequence[str], code
     _compare(states, store, code)
     for state in states:
         while state.whole:
-            needed = stopping.target(plan.precision, state.target, state.estimate)
+            needed = stopping.target(plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 break

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sojourn import stats
+from sojourn import metrics, stats
 from sojourn.plan.parts import Precision
 from sojourn.stats.estimates import CONSTANT, REPEATED
 
@@ -34,7 +34,12 @@ def unjudged(found: stats.Estimate) -> bool:
     return found.why in (REPEATED, CONSTANT)
 
 
-def target(goals: Sequence[Precision], count: int, estimate: Callable[[str, int], stats.Estimate]) -> int:
+def target(
+    goals: Sequence[Precision],
+    count: int,
+    values: Callable[[str, int], Sequence[float]],
+    repeated: Callable[[int], bool] = lambda _: False,
+) -> int:
     """Return how many replications a cell needs, estimated from `count` of them; `count` if these are sufficient.
 
     Parameters
@@ -43,15 +48,20 @@ def target(goals: Sequence[Precision], count: int, estimate: Callable[[str, int]
         All of them are to be met.
     count
         Replications made.
-    estimate
-        Returns a metric's estimate from the first n replications.
+    values
+        Returns a metric's values in the first n replications.
+    repeated
+        Returns whether the first n replications are one run repeated.
     """
     if not goals:
         return count
     looked = max(goal.floor for goal in goals)
     most = max(goal.ceiling for goal in goals)
     while looked < most and looked <= count:
-        found = [estimate(goal.metric, looked) for goal in goals]
+        found = [
+            stats.estimate(values(goal.metric, looked), metrics.quantity(goal.metric), repeated=repeated(looked))
+            for goal in goals
+        ]
         if all(map(unjudged, found)):
             return looked
         needed = max(_needed(goal, one, looked) for goal, one in zip(goals, found, strict=True))

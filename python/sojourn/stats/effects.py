@@ -83,13 +83,14 @@ def effect(
     """
     known = pairs(values, baseline, of)
     n, p = known.count, _p(known, repeated=repeated)
-    if repeated or n < 2 or known.deviation == 0:
+    deviation = max(known.deviation, known.rounding)
+    if repeated or n < 2 or deviation == 0:
         same = not repeated and n > 1 and known.mean == 0
         return Effect(0.0 if same else math.nan, None, None, p, n)
     root = math.sqrt(n)
-    low, _ = _noncentralities((known.mean - known.error) / known.deviation * root, n - 1, level)
-    _, high = _noncentralities((known.mean + known.error) / known.deviation * root, n - 1, level)
-    return Effect(_unbiased(n - 1) * known.mean / known.deviation, low / root, high / root, p, n)
+    low, _ = _noncentralities((known.mean - known.error) / deviation * root, n - 1, level)
+    _, high = _noncentralities((known.mean + known.error) / deviation * root, n - 1, level)
+    return Effect(_unbiased(n - 1) * known.mean / deviation, low / root, high / root, p, n)
 
 
 def paired_p(
@@ -115,10 +116,11 @@ def _p(known: Pairs, *, repeated: bool) -> float:
     n = known.count
     if n < 2 or repeated:
         return math.nan
-    if known.deviation == 0:
+    deviation = max(known.deviation, known.rounding)
+    if deviation == 0:
         return 2.0 ** (1 - n) if known.mean else 1.0
     # What the buckets may hide of the difference does not count for it.
-    t = max(abs(known.mean) - known.error, 0.0) / known.deviation * math.sqrt(n)
+    t = max(abs(known.mean) - known.error, 0.0) / deviation * math.sqrt(n)
     return 2 * float(special.stdtr(n - 1, -t))
 
 

@@ -7,8 +7,8 @@ same traffic, so their difference is one observation too, and its interval is th
 :class:`Quantity` says what is known of a metric beforehand, and the functions here allow for it:
 
 * A quantile is the middle of a bucket of a histogram. The interval of its mean is half a bucket longer on either
-  side, and that of a difference half a bucket of each of the two values. Differences that scatter less than the
-  buckets can show are given the standard deviation of two rounded values, in intervals, p-values and effect sizes.
+  side, and that of a difference half a bucket of each of the two values. p-values and effect sizes of differences
+  that scatter less than the buckets can show take the standard deviation of two rounded values.
 * A metric with a range, such as Jain's index, has an interval inside it: Student's interval is cut at the end of the
   range. The true mean lies in the range, so the cut removes no interval's true mean and the coverage remains.
 * Replications that are one run repeated (nothing in it is random), or that all gave the same value, say nothing about
@@ -195,7 +195,7 @@ def paired(
     known = pairs(values, baseline, of)
     if known.count == 0:
         return Estimate(math.nan, None, None, 0, known.left_out, NOTHING)
-    why = _without(known.count, repeated=repeated, constant=known.deviation == 0)
+    why = _without(known.count, repeated=repeated, constant=known.deviation == 0 and not of.resolution)
     if why:
         return Estimate(known.mean, None, None, known.count, known.left_out, why)
     half = quantile_t(known.count - 1, level) * known.deviation / math.sqrt(known.count) + known.error
@@ -227,14 +227,13 @@ def unpaired(
     mean = means[0] - means[1]
     halves = [of.half_bucket(one) for one in means]
     parts = [spread(one) ** 2 / one.size for one in known]
-    # No smaller than that of two rounded values, as with pairs.
-    variance = max(sum(parts), sum(half**2 / 3 / count for half in halves))
-    why = _without(count, repeated=False, constant=variance == 0)
+    variance = sum(parts)
+    why = _without(count, repeated=False, constant=variance == 0 and not of.resolution)
     if why:
         return Estimate(mean, None, None, count, left_out, why)
     freedom = sum(part**2 / (one.size - 1) for part, one in zip(parts, known, strict=True))
     # Rounded down, which makes the interval longer.
-    degrees = max(1, math.floor(sum(parts) ** 2 / freedom + 1e-9)) if freedom else count - 1
+    degrees = max(1, math.floor(variance**2 / freedom + 1e-9)) if freedom else count - 1
     half = quantile_t(degrees, level) * math.sqrt(variance) + sum(halves)
     return _cut(mean, half, of.least - of.most, of.most - of.least, count, left_out)
 
@@ -248,8 +247,9 @@ class Pairs:
     mean
         Of the differences.
     deviation
-        Their standard deviation, no smaller than that of the difference of two values rounded to their buckets; 0
-        where every difference is the same and no buckets explain it.
+        Their standard deviation; 0 where every difference is the same.
+    rounding
+        The standard deviation that rounding two values to their buckets gives their difference.
     error
         What the mean may be wrong by because of the buckets: half a bucket of each of the two means.
     count, left_out
@@ -258,6 +258,7 @@ class Pairs:
 
     mean: float
     deviation: float
+    rounding: float
     error: float
     count: int
     left_out: int
@@ -278,13 +279,13 @@ def pairs(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, 
     ours, theirs = ours[exists], theirs[exists]
     n, left_out = int(exists.sum()), int(exists.size - exists.sum())
     if n == 0:
-        return Pairs(math.nan, 0.0, 0.0, 0, left_out)
+        return Pairs(math.nan, 0.0, 0.0, 0.0, 0, left_out)
     halves = [of.half_bucket(float(one.mean())) for one in (ours, theirs)]
     differences = ours - theirs
     # A value is spread evenly over its bucket: the variance is a third of the square of half its width.
-    rounded = math.hypot(*halves) / math.sqrt(3)
-    observed = spread(differences, max(float(np.abs(one).max()) for one in (ours, theirs)))
-    return Pairs(float(differences.mean()), max(observed, rounded), sum(halves), n, left_out)
+    rounding = math.hypot(*halves) / math.sqrt(3)
+    deviation = spread(differences, max(float(np.abs(one).max()) for one in (ours, theirs)))
+    return Pairs(float(differences.mean()), deviation, rounding, sum(halves), n, left_out)
 
 
 def spread(values: Floats, size: float | None = None) -> float:

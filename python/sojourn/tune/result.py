@@ -123,14 +123,19 @@ class Tuning:
         return Quantity(of.resolution) if self.is_relative(objective) else of
 
     def _repeated(self, *texts: str, setting: Setting | None = None) -> bool:
-        """Whether all replications of some schemes are one run repeated, by default on all training scenarios."""
+        """Whether all replications of some schemes are one run repeated, by default on all training scenarios.
+
+        Quantiles may agree because of their buckets, so other metrics decide.
+        """
         settings = self.settings(held_out=False) if setting is None else (setting,)
-        return all(
-            np.unique(values[np.isfinite(values)]).size <= 1
+        known = [
+            values
             for text in texts
             for one in settings
-            for values in self.final[text, one.label].values()
-        )
+            for name, values in self.final[text, one.label].items()
+            if not metrics.find(name).resolution
+        ]
+        return bool(known) and all(np.unique(values[np.isfinite(values)]).size <= 1 for values in known)
 
     @cached_property
     def best(self) -> Trial:
