@@ -24,7 +24,8 @@ from sojourn.atlas.ranks import ranked
 from sojourn.characterize.numbers import Found, written
 from sojourn.papers import evidence
 from sojourn.papers.model import Row
-from sojourn.plan.stopping import target
+from sojourn.plan import read
+from sojourn.plan.stopping import target as needed
 from sojourn.stats import estimates
 
 P99 = metrics.quantity("sojourn_ms_p99")
@@ -129,9 +130,9 @@ def test_independent_runs_carry_both_buckets_too() -> None:
 def test_no_goal_is_met_by_replications_that_do_not_differ() -> None:
     goal = plan.Precision("sojourn_ms_mean", "5 %", 3, 20)
     # The cell ends at the floor, since more of the same tell nothing; scatter asks for more.
-    assert target([goal], 3, lambda _, count: [1.0] * count) == 3
-    assert target([goal], 3, lambda _, count: [1.0, 2.0, 1.5][:count]) > 3
-    assert target([goal], 3, lambda _, count: [1.0, 2.0, 1.5][:count], lambda _: True) == 3
+    assert needed([goal], 3, lambda _, count: [1.0] * count) == 3
+    assert needed([goal], 3, lambda _, count: [1.0, 2.0, 1.5][:count]) > 3
+    assert needed([goal], 3, lambda _, count: [1.0, 2.0, 1.5][:count], lambda _: True) == 3
 
 
 def test_a_plan_says_that_identical_replications_cannot_be_judged(command: Command, tmp_path: Path) -> None:
@@ -180,6 +181,17 @@ def test_the_family_of_a_plan_is_all_its_comparisons(sweep: Path) -> None:
     # Holm: the smaller of two counts twice.
     assert min(corrected) == pytest.approx(min(2 * min(p), 1.0))
     assert plan.differences(sweep, ("sojourn_ms_mean",))["p_holm"].tolist() == corrected
+
+
+def test_a_scheme_without_a_factor_is_in_every_combination_of_it() -> None:
+    target = plan.grid("schemes.codel.target", values=["5 ms", "15 ms"])
+    cells = plan.cells(small_plan(vary=(target,)))
+    # PIE has one cell, which stands beside both of CoDel's, and CoDel is the baseline of both.
+    assert len(cells) == 3
+    assert [(levels, [cell.label for cell in own]) for levels, own in read.combinations(cells)] == [
+        ({"target": "5 ms"}, ["codel", "PIE"]),
+        ({"target": "15 ms"}, ["codel", "PIE"]),
+    ]
 
 
 def test_figures_and_tables_of_a_run_folder_are_there_for_a_store(

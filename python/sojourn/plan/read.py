@@ -218,16 +218,13 @@ def combinations(cells: Cells) -> list[tuple[Levels, list[Cell]]]:
     for cell in cells:
         exact.setdefault(tuple(cell.levels[name] for name in names), []).append(cell)
     open_ = [levels for levels in every if levels not in set(whole)]
-    return [
-        (
-            dict(zip(names, levels, strict=True)),
-            sorted(
-                [*exact[levels], *(cell for one in open_ if fits(one, levels) for cell in exact[one])],
-                key=lambda cell: cell.number,
-            ),
-        )
-        for levels in whole
-    ]
+    order = {scheme.label: place for place, scheme in enumerate(cells.plan.schemes)}
+    found = []
+    for levels in whole:
+        own = [*exact[levels], *(cell for one in open_ if fits(one, levels) for cell in exact[one])]
+        own.sort(key=lambda cell: order.get(cell.label, 0))
+        found.append((dict(zip(names, levels, strict=True)), own))
+    return found
 
 
 def fits(one: Sequence[Value | None], panel: Sequence[Value | None]) -> bool:
@@ -315,7 +312,8 @@ def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -
     for (run, name), part in samples.groupby([rows.KEY, "name"], sort=False):
         curve = {"t_s": part["t_s"].to_numpy(), "value": part["value"].to_numpy()}
         curves.setdefault((cell_of[run], str(name)), []).append(curve)
-    return warmup.examine(curves, warm_ups)
+    order = {str(state.cell): state.cell.number for state in states}
+    return warmup.examine(dict(sorted(curves.items(), key=lambda one: order[one[0][0]])), warm_ups)
 
 
 def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFrame:
