@@ -252,7 +252,7 @@ def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> s
 
     Examples
     --------
-    >>> written(Estimate(0.9963, 0.9881, 1.0, 5))
+    >>> written(Estimate(0.9963, 0.9881, 1.0, 5, is_cut=True))
     '0.9963 (0.9881 to 1.0000)'
     """
     half = None if found.half_width is None else found.half_width * scale
@@ -262,9 +262,10 @@ def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> s
     else:
         text = f"{value:.{places}f}" + ("" if half is None else f" ± {half:.{places}f}")
     mean, _, width = text.partition(" ± ")
-    if half is None or found.low is None or found.high is None or not math.isfinite(value) or "<" in width:
-        return text
     digits = len(mean.partition(".")[2])
+    if not found.is_cut or half is None or found.low is None or found.high is None or "<" in width:
+        return text
+    # Where the digits do not show the cut, nothing is outside of the range.
     if half - min(found.arms) * scale <= 0.5 * 10.0**-digits:
         return text
     return f"{mean} ({found.low * scale:.{digits}f} to {found.high * scale:.{digits}f})"

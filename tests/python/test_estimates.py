@@ -271,7 +271,9 @@ def test_documents_take_their_intervals_from_the_estimator(
         assert float(mean) == pytest.approx(found.mean, abs=0.06)
         assert float(half) == pytest.approx(found.half_width, abs=0.06)
     # With another estimator every number is another.
-    monkeypatch.setattr(estimates, "_cut", lambda mean, *_: stats.Estimate(mean, mean - 777, mean + 777, 6))
+    monkeypatch.setattr(
+        estimates, "_cut", lambda found, *_: replace(found, low=found.mean - 777, high=found.mean + 777)
+    )
     after = [write(column) for column in columns]
     assert all(float(text.partition(" ± ")[2]) == pytest.approx(777, abs=9) for text in after)
 

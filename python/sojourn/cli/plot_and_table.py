@@ -36,7 +36,7 @@ def add(verbs: Any) -> None:
         "A plan has its own figures, and with --at those of a run folder.",
         epilog="example: sojourn plot out/compare --figure sojourn_cdf --width 85mm --out cdf.pdf",
     )
-    plot.add_argument("folder", metavar="FOLDER", help="a run folder, or a store with one plan")
+    plot.add_argument("folder", metavar="FOLDER", help="a run folder, or the store of a plan")
     plot.add_argument("--figure", metavar="NAME", help="which figure (default: list them)")
     plot.add_argument(
         "--width", default=WIDTH, metavar="WIDTH", help=f"as printed: mm, cm, in or pt (default {WIDTH})"
@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
         "digits as their 95 % intervals allow.",
         epilog="example: sojourn table out/compare --metric sojourn_ms_p99 --metric goodput_bit_s > table.tex",
     )
-    table.add_argument("folder", metavar="FOLDER", help="a run folder, or a store with one plan")
+    table.add_argument("folder", metavar="FOLDER", help="a run folder, or the store of a plan")
     table.add_argument("--table", choices=TABLES, default="summary", help="(default summary)")
     table.add_argument("--format", choices=("latex", "csv"), default="latex", help="(default latex)")
     table.add_argument(
@@ -68,6 +68,7 @@ def add(verbs: Any) -> None:
 
 
 def _add_at(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plan", metavar="NAME", help="which plan of a store (default: the only one)")
     parser.add_argument(
         "--at",
         action="append",
@@ -104,10 +105,10 @@ def draw(options: argparse.Namespace) -> None:
     width = inches(options.width)
     place = Path(options.folder)
     if options.figure is None:
-        print("\n".join(_names(place, options.at)))
+        print("\n".join(_names(place, options.at, options.plan)))
         return
     target = Path(options.out or f"{options.figure}.pdf")
-    write(lambda: _picture(place, options.figure, options.at), target, width, force=options.force)
+    write(lambda: _picture(place, options.figure, options.at, options.plan), target, width, force=options.force)
 
 
 def write(make: Callable[[], Picture], target: Path, width: float, *, force: bool) -> None:
@@ -136,40 +137,40 @@ def _is_plan(place: Path) -> bool:
     return not (place / "meta.json").exists() and (place / "store.json").exists()
 
 
-def _names(place: Path, at: Sequence[str]) -> list[str]:
-    own = [f"{figure.y}-{figure.x}" for figure, _ in _plan(place)] if _is_plan(place) and not at else []
-    return [*own, *dict.fromkeys(name for _, found in _results(place, at) for name in found.plot.names())]
+def _names(place: Path, at: Sequence[str], name: str | None) -> list[str]:
+    own = [f"{figure.y}-{figure.x}" for figure, _ in _plan(place, name)] if _is_plan(place) and not at else []
+    return [*own, *dict.fromkeys(one for _, found in _results(place, at, name) for one in found.plot.names())]
 
 
-def _picture(place: Path, name: str, at: Sequence[str]) -> Picture:
+def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Picture:
     if _is_plan(place) and not at:
-        drawn = {f"{figure.y}-{figure.x}": picture for figure, picture in _plan(place)}
+        drawn = {f"{figure.y}-{figure.x}": picture for figure, picture in _plan(place, plan)}
         if name in drawn:
             return drawn[name]
-    every = _results(place, at)
+    every = _results(place, at, plan)
     if len(every) == 1:
         return every[0][1].plot.draw(name)
-    if name not in (known := _names(place, at)):
+    if name not in (known := _names(place, at, plan)):
         raise SojournError(suggest.unknown("figure", name, known))
     raise SojournError(f"--figure {name}: is of one combination of levels, name it with --at; {_levels(every)}")
 
 
-def _results(place: Path, at: Sequence[str]) -> list[tuple[dict[str, Any], Results]]:
+def _results(place: Path, at: Sequence[str], name: str | None) -> list[tuple[dict[str, Any], Results]]:
     """Return the results of a run folder, or those of a plan at some levels, each with its levels."""
     from sojourn import plan
     from sojourn.results import Results
 
     if not _is_plan(place):
-        if at:
-            raise SojournError(f"--at {at[0]}: {place} is not the store of a plan")
+        if at or name:
+            raise SojournError(f"--{f'at {at[0]}' if at else f'plan {name}'}: {place} is not the store of a plan")
         return [({}, Results.read(place))]
-    every = plan.results(place)
+    every = plan.results(place, name)
     if not every:
         raise SojournError(f"{place}: the plan has no finished run")
     chosen = every
     for one in at:
-        name, _, level = (part.strip() for part in one.partition("="))
-        chosen = [(levels, found) for levels, found in chosen if str(levels.get(name)) == level]
+        factor, _, level = (part.strip() for part in one.partition("="))
+        chosen = [(levels, found) for levels, found in chosen if str(levels.get(factor)) == level]
         if not chosen:
             raise SojournError(f"--at {one}: the plan has no such cells; {_levels(every)}")
     return chosen
@@ -182,12 +183,12 @@ def _levels(every: Sequence[tuple[dict[str, Any], Results]]) -> str:
     return f"allowed: {', '.join(known)}" if known else "the plan has one combination"
 
 
-def _plan(place: Path) -> list[tuple[Any, Picture]]:
+def _plan(place: Path, name: str | None) -> list[tuple[Any, Picture]]:
     from sojourn.plan import read, show
     from sojourn.plan.store import Store
 
     store = Store.open(place)
-    return list(show.pictures(read.plan_of(store), store))
+    return list(show.pictures(read.plan_of(store, name), store))
 
 
 def tabulate(options: argparse.Namespace) -> None:
@@ -196,7 +197,7 @@ def tabulate(options: argparse.Namespace) -> None:
 
     if options.out:
         folder.refuse_results(options.out, force=options.force)
-    every = _results(Path(options.folder), options.at)
+    every = _results(Path(options.folder), options.at, options.plan)
     if options.by:
         if options.format != "csv" or options.table != "summary":
             raise SojournError(f"--by {options.by}: allowed with --table summary and --format csv")

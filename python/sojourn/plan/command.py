@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn import folder
-from sojourn.cli import text
 from sojourn.cli.options import add_group, add_jobs, add_json, add_number, add_out
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
@@ -184,7 +183,6 @@ def _run(options: argparse.Namespace) -> int:
     from sojourn.plan import execute, expand, progress, show
 
     cells = expand.cells(document.load(options.plan))
-    plan = cells.plan
     try:
         outcome = execute.run(
             cells,
@@ -200,10 +198,7 @@ def _run(options: argparse.Namespace) -> int:
             f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr
         )
         return INTERRUPTED
-    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True))
-    if len(outcome.cells) > SHOWN:
-        print(f"The first {SHOWN} of {len(outcome.cells)} cells; `sojourn plan show` prints all.")
-    print("\n".join(show.notes(cells, Store.open(options.store), outcome.cells)))
+    print(show.terminal(cells, Store.open(options.store), outcome.cells, SHOWN))
     if outcome.stopped:
         print(f"Stopped after {outcome.ran} runs; the same command continues.")
     for failure in outcome.failures[:10]:

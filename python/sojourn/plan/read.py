@@ -51,7 +51,9 @@ def plan_of(store: Store, name: str | None = None) -> Cells:
     """
     known = list(store.plans())
     if name is None and len(known) != 1:
-        raise SojournError(f"{store.folder} holds {len(known)} plans: {', '.join(known) or 'none'}; name one")
+        raise SojournError(
+            f"{store.folder} holds {len(known)} plans: name one with --plan: {', '.join(known) or 'none'}"
+        )
     return plans(store, name or known[0])[0]
 
 

@@ -49,14 +49,25 @@ def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
     return made
 
 
-def terminal(cells: Cells, store: Store) -> str:
-    """Return the tables of a plan: its cells, and the differences between its schemes."""
-    plan, states = cells.plan, read.states(cells, store)
-    lines = [layout(headers(plan), cell_rows(plan, states), numbers=True)]
-    compared = difference_rows(cells, store)
-    if compared:
-        lines += ["", layout(difference_headers(plan), compared, numbers=True), _note(plan, compared, states), ""]
-    return "\n".join([*lines, *notes(cells, store, states)])
+def terminal(cells: Cells, store: Store, states: Sequence[CellState] | None = None, most: int | None = None) -> str:
+    """Return the tables of a plan: its cells, and the differences between its schemes.
+
+    Parameters
+    ----------
+    cells, store
+        The plan, and where its runs are.
+    states
+        How far the cells are; by default as the store has them.
+    most
+        Rows of a table, by default all.
+    """
+    plan, known = cells.plan, read.states(cells, store) if states is None else states
+    lines = [layout(headers(plan), cell_rows(plan, known[:most]), numbers=True)]
+    if len(known[:most]) < len(known):
+        lines.append(f"The first {most} of {len(known)} cells; `sojourn plan show` prints all.")
+    elif compared := difference_rows(cells, store):
+        lines += ["", layout(difference_headers(plan), compared, numbers=True), _note(plan, compared, known), ""]
+    return "\n".join([*lines, *notes(cells, store, known)])
 
 
 def difference_headers(plan: Plan) -> list[str]:

@@ -88,6 +88,8 @@ class Estimate:
         Number of replications without a value (say, the burst ratio of a run without a loss).
     why
         Why there is no interval: :data:`NOTHING`, :data:`ONE`, :data:`REPEATED` or :data:`CONSTANT`; else empty.
+    is_cut
+        Whether the interval ends at the end of the quantity's range, so that it is not symmetric.
     """
 
     mean: float
@@ -96,11 +98,14 @@ class Estimate:
     replications: int
     left_out: int = field(default=0, compare=False)
     why: str = field(default="", compare=False)
+    is_cut: bool = field(default=False, compare=False)
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval, or the longer side of one that is not symmetric; None without one."""
-        return None if self.low is None else max(self.arms)
+        """Half the length of the interval, or the longer side of one that was cut; None without one."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.arms) if self.is_cut else (self.high - self.low) / 2
 
     @property
     def arms(self) -> tuple[float, float]:
@@ -162,8 +167,11 @@ def estimate(
     why = _without(n, repeated=repeated, constant=deviation == 0 and not of.resolution)
     if why:
         return Estimate(mean, None, None, n, given.size - n, why)
-    half = quantile_t(n - 1, level) * deviation / math.sqrt(n) + of.half_bucket(mean)
-    return _cut(mean, half, of.least, of.most, n, given.size - n)
+    half = quantile_t(n - 1, level) * deviation / math.sqrt(n)
+    low, high = mean - half, mean + half
+    return _cut(
+        Estimate(mean, low - of.half_bucket(low), high + of.half_bucket(high), n, given.size - n), of.least, of.most
+    )
 
 
 def paired(
@@ -199,7 +207,8 @@ def paired(
     if why:
         return Estimate(known.mean, None, None, known.count, known.left_out, why)
     half = quantile_t(known.count - 1, level) * known.deviation / math.sqrt(known.count) + known.error
-    return _cut(known.mean, half, of.least - of.most, of.most - of.least, known.count, known.left_out)
+    found = Estimate(known.mean, known.mean - half, known.mean + half, known.count, known.left_out)
+    return _cut(found, of.least - of.most, of.most - of.least)
 
 
 def unpaired(
@@ -235,7 +244,7 @@ def unpaired(
     # Rounded down, which makes the interval longer.
     degrees = max(1, math.floor(variance**2 / freedom + 1e-9)) if freedom else count - 1
     half = quantile_t(degrees, level) * math.sqrt(variance) + sum(halves)
-    return _cut(mean, half, of.least - of.most, of.most - of.least, count, left_out)
+    return _cut(Estimate(mean, mean - half, mean + half, count, left_out), of.least - of.most, of.most - of.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +312,12 @@ def _without(count: int, *, repeated: bool, constant: bool) -> str:
     return REPEATED if repeated else CONSTANT if constant else ""
 
 
-def _cut(mean: float, half: float, least: float, most: float, count: int, left_out: int) -> Estimate:
-    """Return an estimate whose interval lies in the range of its quantity."""
-    low, high = min(max(mean - half, least), mean), max(min(mean + half, most), mean)
-    return Estimate(mean, low, high, count, left_out)
+def _cut(found: Estimate, least: float, most: float) -> Estimate:
+    """Return an estimate whose interval ends where the range of its quantity does."""
+    if found.low is None or found.high is None or (least <= found.low and found.high <= most):
+        return found
+    low, high = min(max(found.low, least), found.mean), max(min(found.high, most), found.mean)
+    return replace(found, low=low, high=high, is_cut=True)
 
 
 def prediction(values: Sequence[float] | Floats, level: float = LEVEL) -> tuple[float, float] | None:

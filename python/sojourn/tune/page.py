@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from sojourn import core, metrics, report, toml
@@ -202,7 +203,7 @@ def _curse(tuning: Tuning, trial: Trial, objective: Objective) -> Estimate:
     found = tuning.score(trial.text, objective)
     seen = trial.scores[place]
     low, high = (None if limit is None else limit - seen for limit in (found.low, found.high))
-    return Estimate(found.mean - seen, low, high, found.replications)
+    return replace(found, mean=found.mean - seen, low=low, high=high)
 
 
 def _signed(found: Estimate) -> str:
