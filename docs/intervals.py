@@ -6,8 +6,9 @@ It repeats an experiment of n replications 10,000 times, for n = 5, 10 and 30, e
 function that all commands use, and counts the intervals that contain the truth. The truth is a formula for the first
 three networks. For the dumbbell it is a run of 100,000 s, and for Jain's index, whose mean depends on the length of a
 run, the mean of all runs. Each network has 100,000 runs. Of 5 and 10 replications, no two experiments share a run; of
-30, a run is in three of the 10,000 experiments, never twice in one (``--runs`` takes fewer, and more often). It takes about 12 minutes of processor time and
-writes ``docs/intervals.json``, from which ``docs/practice.py`` makes the table of the page on simulation practice.
+30, a run is in three of the 10,000 experiments, never twice in one; ``--runs`` takes fewer runs, which are used more
+often. It takes about 12 minutes of processor time and writes ``docs/intervals.json``, from which ``docs/practice.py``
+makes the table of the page on simulation practice.
 ``sojourn`` itself is not run: the compiled core gives the metrics of some hundred thousand short runs at once.
 """
 

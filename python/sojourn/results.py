@@ -465,9 +465,8 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
-            Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
-            metric exists).
+            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval as of
+            :meth:`estimate`, NaN where there is none) and ``replications`` (those in which the metric exists).
 
         Raises
         ------
@@ -498,7 +497,7 @@ class Results:
         -------
         pandas.DataFrame
             Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
-            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
+            ``low``, ``high`` (95 % interval of the paired differences, NaN where there is none),
             ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
             ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
             (corrected for the number of schemes, see :meth:`corrected`).
