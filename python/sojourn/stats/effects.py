@@ -25,12 +25,12 @@ class Effect:
     size
         Hedges' g of the pairs: mean difference over standard deviation of the differences (Cohen's d_z), times the
         factor that takes out the bias of small samples. NaN without three pairs, since that of two has no mean to
-        correct, and where every difference is the same.
+        correct, and where no value differs from another; infinite where every difference is the same.
     low, high
         95 % interval of the true mean over standard deviation; None without one.
     p
-        Two-sided, of the paired t test that the mean difference is zero. NaN without two pairs. Where every
-        difference is the same, there is no t: the p-value is that of the sign test, 2^(1 - pairs).
+        Two-sided, of the paired t test that the mean difference is zero. NaN without two pairs. Where neither
+        scheme's values differ between replications, there is no t: it is that of the sign test, 2^(1 - pairs).
     pairs
         Number of pairs.
     """
@@ -84,9 +84,12 @@ def effect(
     known = pairs(values, baseline, of)
     n, p = known.count, _p(known, repeated=repeated)
     deviation = max(known.deviation, known.rounding)
-    if repeated or n < 2 or deviation == 0:
-        same = not repeated and n > 1 and known.mean == 0
-        return Effect(0.0 if same else math.nan, None, None, p, n)
+    if repeated or n < 2:
+        return Effect(math.nan, None, None, p, n)
+    if deviation == 0:
+        if known.mean == 0:
+            return Effect(0.0, 0.0, 0.0, p, n)
+        return Effect(math.copysign(math.inf, known.mean) if known.varies else math.nan, None, None, p, n)
     root = math.sqrt(n)
     low, _ = _noncentralities((known.mean - known.error) / deviation * root, n - 1, level)
     _, high = _noncentralities((known.mean + known.error) / deviation * root, n - 1, level)
@@ -118,7 +121,7 @@ def _p(known: Pairs, *, repeated: bool) -> float:
         return math.nan
     deviation = max(known.deviation, known.rounding)
     if deviation == 0:
-        return 2.0 ** (1 - n) if known.mean else 1.0
+        return 1.0 if known.mean == 0 else 0.0 if known.varies else 2.0 ** (1 - n)
     # What the buckets may hide of the difference does not count for it.
     t = max(abs(known.mean) - known.error, 0.0) / deviation * math.sqrt(n)
     return 2 * float(special.stdtr(n - 1, -t))

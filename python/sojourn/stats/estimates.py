@@ -203,7 +203,7 @@ def paired(
     known = pairs(values, baseline, of)
     if known.count == 0:
         return Estimate(math.nan, None, None, 0, known.left_out, NOTHING)
-    why = _without(known.count, repeated=repeated, constant=known.deviation == 0 and not of.resolution)
+    why = _without(known.count, repeated=repeated, constant=not (known.varies or of.resolution))
     if why:
         return Estimate(known.mean, None, None, known.count, known.left_out, why)
     half = quantile_t(known.count - 1, level) * known.deviation / math.sqrt(known.count) + known.error
@@ -257,6 +257,9 @@ class Pairs:
         Of the differences.
     deviation
         Their standard deviation; 0 where every difference is the same.
+    varies
+        Whether the values themselves differ between replications. If they do and their difference does not, it is
+        known; if neither does, nothing is known of its scatter.
     rounding
         The standard deviation that rounding two values to their buckets gives their difference.
     error
@@ -267,6 +270,7 @@ class Pairs:
 
     mean: float
     deviation: float
+    varies: bool
     rounding: float
     error: float
     count: int
@@ -288,13 +292,14 @@ def pairs(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, 
     ours, theirs = ours[exists], theirs[exists]
     n, left_out = int(exists.sum()), int(exists.size - exists.sum())
     if n == 0:
-        return Pairs(math.nan, 0.0, 0.0, 0.0, 0, left_out)
+        return Pairs(math.nan, 0.0, False, 0.0, 0.0, 0, left_out)
     halves = [of.half_bucket(float(one.mean())) for one in (ours, theirs)]
     differences = ours - theirs
     # A value is spread evenly over its bucket: the variance is a third of the square of half its width.
     rounding = math.hypot(*halves) / math.sqrt(3)
     deviation = spread(differences, max(float(np.abs(one).max()) for one in (ours, theirs)))
-    return Pairs(float(differences.mean()), deviation, rounding, sum(halves), n, left_out)
+    varies = any(spread(one) > 0 for one in (ours, theirs))
+    return Pairs(float(differences.mean()), deviation, varies, rounding, sum(halves), n, left_out)
 
 
 def spread(values: Floats, size: float | None = None) -> float:
