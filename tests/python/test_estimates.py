@@ -43,8 +43,9 @@ def test_values_that_do_not_exist_are_counted() -> None:
 
 
 def test_replications_that_do_not_differ_have_no_interval() -> None:
-    alike = stats.estimate([0.1 + 0.2, 0.3, 0.3])
+    alike = stats.paired([0.1 + 0.2, 0.3, 0.3], [1.0, 1.0, 1.0])
     assert (alike.low, alike.high, alike.why) == (None, None, estimates.CONSTANT)
+    assert stats.paired_p([2.0] * 3, [1.0] * 3) == 0.25
     repeated = stats.estimate([1.0, 1.1], repeated=True)
     assert (repeated.low, repeated.why) == (None, estimates.REPEATED)
     # Nothing is random, so that buckets are no uncertainty of the mean either.
@@ -130,7 +131,6 @@ def test_independent_runs_carry_both_buckets_too() -> None:
 def test_no_goal_is_met_by_replications_that_do_not_differ() -> None:
     goal = plan.Precision("sojourn_ms_mean", "5 %", 3, 20)
     # The cell ends at the floor, since more of the same tell nothing; scatter asks for more.
-    assert needed([goal], 3, lambda _, count: [1.0] * count) == 3
     assert needed([goal], 3, lambda _, count: [1.0, 2.0, 1.5][:count]) > 3
     assert needed([goal], 3, lambda _, count: [1.0, 2.0, 1.5][:count], lambda _: True) == 3
 

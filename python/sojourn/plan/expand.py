@@ -14,7 +14,7 @@ from sojourn.core import Document, SojournError
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
 from sojourn.plan.parts import AUTO, SCHEME, Value, derived_seed
 from sojourn.scheme import Scheme, with_parameters
-from sojourn.units import from_ns, to_ns
+from sojourn.units import auto_interval_ns, from_ns, to_ns
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -285,8 +285,6 @@ def _load(
 
 def _sampling(plan: Plan, scenario: Document) -> tuple[str | None, int]:
     """Return the sampling interval of time series, and of how many replications."""
-    from sojourn.runner import auto_interval_ns
-
     if plan.series != AUTO:
         return plan.series, plan.series_replications
     if plan.world != SIMULATED:

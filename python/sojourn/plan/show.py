@@ -115,11 +115,7 @@ def notes(cells: Cells, store: Store, states: Sequence[CellState]) -> list[str]:
         short = [one for one in whole if not stopping.unjudged(one) and not stopping.met(goal, one)]
         parts = [
             *([f"{len(short)} cells ended at the ceiling without it"] if short else []),
-            *(
-                [f"{len(alike)} cells cannot be judged, because the value is the same in every replication"]
-                if alike
-                else []
-            ),
+            *([f"{len(alike)} cells cannot be judged, because their replications are identical"] if alike else []),
         ]
         text = f"Goal: {goal.metric} within {goal.within}, {goal.floor} to {goal.ceiling} replications"
         found.append(f"{text}; {', '.join(parts) or 'met in every finished cell'}.")

@@ -6,8 +6,8 @@ contains the true mean slightly less often than its level says (Chow and Robbins
 36, 1965). Three rules keep this effect small: at least 10 replications, few examinations, and a quarter more
 replications after the goal is met, which were not selected by their results.
 
-Replications that are one run repeated, or that all gave the same value, say nothing about precision. Their cell ends
-at the floor, and its goal counts as not judged, never as met.
+Replications that are one run repeated say nothing about precision. Their cell ends at the floor, and its goal counts
+as not judged, never as met.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 from sojourn import metrics, stats
 from sojourn.plan.parts import Precision
-from sojourn.stats.estimates import CONSTANT, REPEATED
+from sojourn.stats.estimates import REPEATED
 
 MORE: Final = 0.25
 """Share of additional replications after a cell has met its goals."""
@@ -30,8 +30,8 @@ def met(goal: Precision, found: stats.Estimate) -> bool:
 
 
 def unjudged(found: stats.Estimate) -> bool:
-    """Return whether an estimate lacks an interval because its replications do not differ."""
-    return found.why in (REPEATED, CONSTANT)
+    """Return whether an estimate lacks an interval because its replications are identical."""
+    return found.why == REPEATED
 
 
 def target(

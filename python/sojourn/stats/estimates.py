@@ -11,8 +11,9 @@ same traffic, so their difference is one observation too, and its interval is th
   that scatter less than the buckets can show take the standard deviation of two rounded values.
 * A metric with a range, such as Jain's index, has an interval inside it: Student's interval is cut at the end of the
   range. The true mean lies in the range, so the cut removes no interval's true mean and the coverage remains.
-* Replications that are one run repeated (nothing in it is random), or that all gave the same value, say nothing about
-  how much runs differ. They have no interval, and :attr:`Estimate.why` says so.
+* Replications that are one run repeated, because nothing in it is random, say nothing about how much runs differ.
+  They have no interval, no p-value and no effect size, and :attr:`Estimate.why` says so. Nor has the difference of
+  two schemes an interval if neither's values differ between replications.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Floats: TypeAlias = NDArray[np.float64]
 NOTHING: Final = "no replication has a value"
 ONE: Final = "one replication"
 REPEATED: Final = "all replications are identical"
-CONSTANT: Final = "the same value in every replication"
+CONSTANT: Final = "neither scheme's values differ between replications"
 """Reasons why an estimate has no interval."""
 
 _ROUNDING: Final = 1e-12
@@ -163,11 +164,10 @@ def estimate(
     n = observed.size
     if n == 0:
         return Estimate(math.nan, None, None, 0, given.size, NOTHING)
-    mean, deviation = float(observed.mean()), spread(observed)
-    why = _without(n, repeated=repeated, constant=deviation == 0 and not of.resolution)
-    if why:
+    mean = float(observed.mean())
+    if why := _without(n, repeated=repeated):
         return Estimate(mean, None, None, n, given.size - n, why)
-    half = quantile_t(n - 1, level) * deviation / math.sqrt(n)
+    half = quantile_t(n - 1, level) * spread(observed) / math.sqrt(n)
     low, high = mean - half, mean + half
     return _cut(
         Estimate(mean, low - of.half_bucket(low), high + of.half_bucket(high), n, given.size - n), of.least, of.most
@@ -203,8 +203,7 @@ def paired(
     known = pairs(values, baseline, of)
     if known.count == 0:
         return Estimate(math.nan, None, None, 0, known.left_out, NOTHING)
-    why = _without(known.count, repeated=repeated, constant=not (known.varies or of.resolution))
-    if why:
+    if why := _without(known.count, repeated=repeated, constant=not (known.varies or of.resolution)):
         return Estimate(known.mean, None, None, known.count, known.left_out, why)
     half = quantile_t(known.count - 1, level) * known.deviation / math.sqrt(known.count) + known.error
     found = Estimate(known.mean, known.mean - half, known.mean + half, known.count, known.left_out)
@@ -237,8 +236,7 @@ def unpaired(
     halves = [of.half_bucket(one) for one in means]
     parts = [spread(one) ** 2 / one.size for one in known]
     variance = sum(parts)
-    why = _without(count, repeated=False, constant=variance == 0 and not of.resolution)
-    if why:
+    if why := _without(count, constant=variance == 0 and not of.resolution):
         return Estimate(mean, None, None, count, left_out, why)
     freedom = sum(part**2 / (one.size - 1) for part, one in zip(parts, known, strict=True))
     # Rounded down, which makes the interval longer.
@@ -310,7 +308,7 @@ def spread(values: Floats, size: float | None = None) -> float:
     return 0.0 if float(np.ptp(values)) <= _ROUNDING * known else float(values.std(ddof=1))
 
 
-def _without(count: int, *, repeated: bool, constant: bool) -> str:
+def _without(count: int, *, repeated: bool = False, constant: bool = False) -> str:
     """Return why there is no interval; empty where there is one."""
     if count == 1:
         return ONE
@@ -319,10 +317,10 @@ def _without(count: int, *, repeated: bool, constant: bool) -> str:
 
 def _cut(found: Estimate, least: float, most: float) -> Estimate:
     """Return an estimate whose interval ends where the range of its quantity does."""
-    if found.low is None or found.high is None or (least <= found.low and found.high <= most):
+    if found.low is None or found.high is None or not least <= found.mean <= most:
         return found
-    low, high = min(max(found.low, least), found.mean), max(min(found.high, most), found.mean)
-    return replace(found, low=low, high=high, is_cut=True)
+    low, high = max(found.low, least), min(found.high, most)
+    return replace(found, low=low, high=high, is_cut=(low, high) != (found.low, found.high))
 
 
 def prediction(values: Sequence[float] | Floats, level: float = LEVEL) -> tuple[float, float] | None:
