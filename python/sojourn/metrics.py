@@ -10,12 +10,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import core
-from sojourn.stats.estimates import Estimate, Quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.results import Results
+    from sojourn.stats.estimates import Estimate, Quantity
 
 MAIN: Final = (
     "sojourn_ms_mean",
@@ -135,6 +135,9 @@ class Metric:
     @property
     def quantity(self) -> Quantity:
         """What estimates allow for: buckets and range."""
+        # Statistics of results know the metrics, too.
+        from sojourn.stats.estimates import Quantity
+
         return Quantity(self.resolution, 0.0, self.least, self.most)
 
     @property
@@ -252,6 +255,7 @@ def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> s
 
     Examples
     --------
+    >>> from sojourn.stats import Estimate
     >>> written(Estimate(0.9963, 0.9881, 1.0, 5, is_cut=True))
     '0.9963 (0.9881 to 1.0000)'
     """
