@@ -191,6 +191,7 @@ def _plotted(cells: plan.Cells, store: Store, every: list[tuple[Any, sj.Results]
     """Return the intervals that the figures draw: of the plan, and of the differences of each combination."""
     found: dict[Place, Limits] = {}
     states = read.states(cells, store)
+    own = {str(levels["rate"]): results for levels, results in every}
     short = {label: look.short for _, results in every for label, look in results.plot.looks.items()}
     for name in SHOWN:
         metric = metrics.find(name)
@@ -202,8 +203,10 @@ def _plotted(cells: plan.Cells, store: Store, every: list[tuple[Any, sj.Results]
                 rates = sorted(dict.fromkeys(str(levels["rate"]) for levels, _ in every), key=_bit_s)
                 for rate, mean, segment in zip(rates, line.get_ydata(), lines.get_segments(), strict=True):
                     low, high = sorted(segment[:, 1])
+                    limits = (low / metric.scale, high / metric.scale)
                     # Without an interval, a bar has no length.
-                    limits = (math.nan, math.nan) if low == high else (low / metric.scale, high / metric.scale)
+                    if low == high and own[rate].estimate(label, name).low is None:
+                        limits = (math.nan, math.nan)
                     found[rate, label, name] = (mean / metric.scale, *limits)
     return found
 

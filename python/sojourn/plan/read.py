@@ -147,10 +147,14 @@ class Frames(Mapping[str, pd.DataFrame]):
         Where the runs are.
     members
         The label of a scheme, the seed, the replication and the identity of each run, in order.
+    runs
+        The rows of these runs in the table ``runs`` by identity, where they were read already.
     """
 
-    def __init__(self, store: Store, members: Sequence[tuple[str, int, int, str]]) -> None:
-        self._store = store
+    def __init__(
+        self, store: Store, members: Sequence[tuple[str, int, int, str]], runs: pd.DataFrame | None = None
+    ) -> None:
+        self._store, self._runs = store, runs
         self._members = pd.DataFrame(members, columns=["scheme", "seed", "replication", rows.KEY])
         self._frames: dict[str, pd.DataFrame] = {}
 
@@ -168,7 +172,11 @@ class Frames(Mapping[str, pd.DataFrame]):
         return len(tables.NAMES)
 
     def _frame(self, name: str) -> pd.DataFrame:
-        found = self._store.read(name, runs=self._members[rows.KEY].unique()).to_pandas()
+        wanted = self._members[rows.KEY].unique()
+        if name == "runs" and self._runs is not None:
+            found = self._runs.loc[wanted].reset_index()
+        else:
+            found = self._store.read(name, runs=wanted).to_pandas()
         known = [column for column in found if column not in (*self._members, "build", "scenario", "sampled")]
         frame = self._members.merge(found[[rows.KEY, *known]], on=rows.KEY).drop(columns=rows.KEY)
         measured = rows.metric_names(name)
@@ -187,6 +195,8 @@ def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
     own = {state.cell.number: state for state in states(cells, store)}
     family: list[Results] = []
     made = []
+    every = [cell.run(k).id(code) for cell in cells for k in own[cell.number].finished]
+    read = store.read("runs", runs=every).to_pandas().set_index(rows.KEY)
     for levels, group in combinations(cells):
         done = [cell for cell in group if own[cell.number].done]
         if not done:
@@ -198,7 +208,7 @@ def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
             schemes=tuple(cell.scheme for cell in done),
             seed=done[0].seed,
             replications=max(own[cell.number].done for cell in done),
-            frames=Frames(store, runs),
+            frames=Frames(store, runs, read),
             kind="compare" if plan.schemes else "run",
             meta={"build": code, "version": code.partition("+")[0], "series": plan.series, "plan": plan.name},
             family=family,
@@ -215,7 +225,7 @@ def combinations(cells: Cells) -> list[tuple[Levels, list[Cell]]]:
     """
     names = [factor.name for factor in cells.plan.factors]
     every = list(dict.fromkeys(tuple(cell.levels[name] for name in names) for cell in cells))
-    whole = [one for one in every if not any(other != one and fits(one, other) for other in every)]
+    whole = [one for one in every if None not in one or not any(other != one and fits(one, other) for other in every)]
     exact: dict[tuple[Value | None, ...], list[Cell]] = {}
     for cell in cells:
         exact.setdefault(tuple(cell.levels[name] for name in names), []).append(cell)
