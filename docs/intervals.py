@@ -267,6 +267,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--check", action="store_true", help="compare with the record instead of writing it")
     parser.add_argument("--columns", type=Path, help="a folder that keeps the columns of the runs")
     options = parser.parse_args(arguments)
+    # The runs of the record, whose shares do not change until the library does.
+    count = read_record()["runs"] if options.check else options.runs
     done = []
     for seed, (name, network) in enumerate(networks().items(), 1):
         file = options.columns / f"{name}.npz" if options.columns else None
@@ -274,13 +276,13 @@ def main(arguments: Sequence[str]) -> int:
             with np.load(file) as kept:
                 columns = dict(kept)
         else:
-            columns = runs(network, options.runs, seed)
+            columns = runs(network, count, seed)
             if file:
                 np.savez(file, **columns)
         truth = truths(network, columns, seed + 1000)
         done.append({"title": network.title, "truth": truth, "shares": shares(columns, truth, REPETITIONS)})
         print(json.dumps(done[-1]), flush=True)
-    record = {"repetitions": REPETITIONS, "runs": options.runs, "networks": done}
+    record = {"repetitions": REPETITIONS, "runs": count, "networks": done}
     if not options.check:
         RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         return 0
