@@ -139,10 +139,13 @@ def _is_plan(place: Path) -> bool:
 
 def _names(place: Path, at: Sequence[str], name: str | None) -> list[str]:
     own = [f"{figure.y}-{figure.x}" for figure, _ in _plan(place, name)] if _is_plan(place) and not at else []
-    return [*own, *dict.fromkeys(one for _, found in _results(place, at, name) for one in found.plot.names())]
+    every = _results(place, at, name)
+    # Figures of single combinations of levels need them named.
+    return own if len(every) > 1 else [*own, *every[0][1].plot.names()]
 
 
 def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Picture:
+    drawn = {}
     if _is_plan(place) and not at:
         drawn = {f"{figure.y}-{figure.x}": picture for figure, picture in _plan(place, plan)}
         if name in drawn:
@@ -150,7 +153,8 @@ def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Pic
     every = _results(place, at, plan)
     if len(every) == 1:
         return every[0][1].plot.draw(name)
-    if name not in (known := _names(place, at, plan)):
+    known = [*drawn, *every[0][1].plot.names()]
+    if name not in known:
         raise SojournError(suggest.unknown("figure", name, known))
     raise SojournError(f"--figure {name}: is of one combination of levels, name it with --at; {_levels(every)}")
 
