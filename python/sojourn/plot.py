@@ -397,7 +397,7 @@ class Plots:
                 if "jain_index" in self._results.runs and not is_narrow():
                     found = self._results.estimate(label, jain.name)
                     axes.annotate(
-                        f"Jain {metrics.rounded(found.mean, found.half_width)}",
+                        f"Jain {metrics.written(found)}",
                         (1.01, row),
                         xycoords=("axes fraction", "data"),
                         va="center",

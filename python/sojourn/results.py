@@ -46,10 +46,14 @@ class Results:
         ``compare``, or ``run`` for the scenario as written.
     meta
         Facts about the execution that do not change a number: date, platform, command.
+    family
+        The results with which these are compared together, as those of a plan are, these included. The correction
+        for the number of comparisons counts all of them. By default these alone.
 
     Notes
     -----
-    Made by :func:`sojourn.run` and :func:`sojourn.compare`, or read from a run folder by :meth:`read`.
+    Made by :func:`sojourn.run` and :func:`sojourn.compare`, read from a run folder by :meth:`read`, or from the store
+    of a plan by :func:`sojourn.plan.results`.
     """
 
     scenario: Document
@@ -59,6 +63,7 @@ class Results:
     frames: Mapping[str, pd.DataFrame] = field(repr=False)
     kind: str = "compare"
     meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    family: Sequence[Results] = field(default=(), repr=False)
 
     @property
     def name(self) -> str:
@@ -193,7 +198,7 @@ class Results:
         by_label = {scheme.label: scheme for scheme in self.schemes}
         chosen = tuple(by_label[self._known(label)] for label in labels)
         frames = {name: frame[frame["scheme"].isin(list(labels))] for name, frame in self.frames.items()}
-        return replace(self, schemes=chosen, frames=frames)
+        return replace(self, schemes=chosen, frames=frames, family=())
 
     def metric_names(self) -> list[str]:
         """Return the metrics that at least one run has."""
@@ -226,16 +231,44 @@ class Results:
         >>> bool(results.values(results.labels[0], "goodput_bit_s", phase="slow")[0] < 5e6)
         True
         """
-        self._known(label)
-        if phase is not None:
-            return self._phase_values(label, metric, group, phase)
-        if group is not None:
-            return self._group_values(label, metric, group)
-        if metric not in self._metrics:
-            raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
-        return self._metrics[metric][self._places[label]]
+        return self._values(label, metric, group, phase)[1]
 
-    def _group_values(self, label: str, metric: str, group: str) -> Floats:
+    def pairs(
+        self, label: str, baseline: str, metric: str, group: str | None = None, *, phase: str | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return a metric's values of two schemes in the replications that both have, in the same order.
+
+        Parameters
+        ----------
+        label, baseline
+            Of the schemes.
+        metric, group, phase
+            As for :meth:`values`.
+
+        Raises
+        ------
+        SojournError
+            As :meth:`values`.
+        """
+        (ours, values), (theirs, base) = (self._values(one, metric, group, phase) for one in (label, baseline))
+        if ours == theirs:
+            return values, base
+        both = sorted({*ours} & {*theirs})
+        return values[[ours.index(one) for one in both]], base[[theirs.index(one) for one in both]]
+
+    def _values(self, label: str, metric: str, group: str | None, phase: str | None) -> tuple[list[int], Floats]:
+        """Return the replications of a scheme, and its values of a metric in them."""
+        self._known(label)
+        if phase is None and group is None:
+            if metric not in self._metrics:
+                raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
+            places = self._places[label]
+            return [self._rows[place]["replication"] for place in places], self._metrics[metric][places]
+        rows = self._group_rows(metric, group) if phase is None else self._phase_rows(metric, group, phase)
+        own = sorted((row for row in rows if row["scheme"] == label), key=lambda row: int(row["replication"]))
+        return [row["replication"] for row in own], np.array([row[metric] for row in own], dtype=np.float64)
+
+    def _group_rows(self, metric: str, group: str | None) -> list[tables.Row]:
         rows = tables.rows(self.frames, "groups")
         names = dict.fromkeys(str(row["group"]) for row in rows)
         if group not in names:
@@ -243,11 +276,9 @@ class Results:
         known = tables.metric_names("groups", rows[0])
         if metric not in known:
             raise SojournError(f"unknown metric `{metric}` of a group of flows; there are: {', '.join(known)}")
-        own = [row for row in rows if row["group"] == group and row["scheme"] == label]
-        own.sort(key=lambda row: int(row["replication"]))
-        return np.array([row[metric] for row in own], dtype=np.float64)
+        return [row for row in rows if row["group"] == group]
 
-    def _phase_values(self, label: str, metric: str, group: str | None, phase: str) -> Floats:
+    def _phase_rows(self, metric: str, group: str | None, phase: str) -> list[tables.Row]:
         if phase not in self.phase_names:
             raise SojournError(suggest.unknown("phase", phase, self.phase_names))
         rows = [row for row in tables.rows(self.frames, "phases") if row["phase"] == phase and not row["occurrence"]]
@@ -257,9 +288,7 @@ class Results:
         known = [*tables.metric_names("phases", rows[0]), "measured_s"]
         if metric not in known:
             raise SojournError(f"unknown metric `{metric}` of a phase; there are: {', '.join(known)}")
-        own = [row for row in rows if row["group"] == (group or "") and row["scheme"] == label]
-        own.sort(key=lambda row: int(row["replication"]))
-        return np.array([row[metric] for row in own], dtype=np.float64)
+        return [row for row in rows if row["group"] == (group or "")]
 
     @cached_property
     def _rows(self) -> list[tables.Row]:
@@ -283,35 +312,48 @@ class Results:
         """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
-        side: 0.4 % of the value. Identical replications (:attr:`repeated`) have no interval.
+        side: 0.4 % of the value. That of a metric with a range lies in it. Identical replications (:attr:`repeated`)
+        have no interval. See :mod:`sojourn.stats.estimates`.
         """
-        found = metrics.find(metric).widened(stats.estimate(self.values(label, metric, group, phase=phase)))
-        return found.without_interval() if label in self.repeated else found
+        return self.mean(label, self.values(label, metric, group, phase=phase), metrics.quantity(metric))
+
+    def mean(self, label: str, values: Sequence[float] | Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
+        """Return the mean of any number a replication of a scheme, with its interval as :meth:`estimate` gives it.
+
+        Parameters
+        ----------
+        label
+            Of the scheme.
+        values
+            Computed from its results, one a replication.
+        of
+            What is known of them beforehand.
+        """
+        return stats.estimate(values, of, repeated=label in self.repeated)
 
     def difference(
         self, label: str, metric: str, baseline: str, group: str | None = None, *, phase: str | None = None
     ) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval.
 
-        It has no interval where the replications of both schemes are identical (:attr:`repeated`).
+        That of a quantile includes half of the bucket of each of the two values. It has no interval where the
+        replications of both schemes are identical (:attr:`repeated`).
         """
-        values = self.values(label, metric, group, phase=phase)
-        found = stats.paired(values, self.values(baseline, metric, group, phase=phase))
-        return found.without_interval() if {label, baseline} <= self.repeated else found
+        both = self.pairs(label, baseline, metric, group, phase=phase)
+        return stats.paired(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
         """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value.
 
         Both are NaN where the replications of both schemes are identical (:attr:`repeated`).
         """
-        pairs = slice(1) if {label, baseline} <= self.repeated else slice(None)
-        return stats.effect(self.values(label, metric)[pairs], self.values(baseline, metric)[pairs])
+        both = self.pairs(label, baseline, metric)
+        return stats.effect(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def p_value(self, label: str, metric: str, baseline: str, group: str | None = None) -> float:
         """Return the p-value of the paired t test of a difference; NaN where both schemes are :attr:`repeated`."""
-        if {label, baseline} <= self.repeated:
-            return math.nan
-        return stats.paired_p(self.values(label, metric, group), self.values(baseline, metric, group))
+        both = self.pairs(label, baseline, metric, group)
+        return stats.paired_p(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     @cached_property
     def repeated(self) -> frozenset[str]:
@@ -324,13 +366,33 @@ class Results:
     def corrected(self, metric: str, baseline: str | None = None) -> dict[str, float]:
         """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
 
-        The family is one metric's differences of all other schemes to the baseline. If values below 0.05 count as
-        significant, the probability of any false finding in this family is at most 5 %.
+        The family is one metric's differences of all other schemes to the baseline, in all results of
+        :attr:`family`. If values below 0.05 count as significant, the probability of any false finding in this family
+        is at most 5 %.
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
         others = [label for label in self.labels if label != base]
-        found = stats.holm([self.p_value(label, metric, base) for label in others])
-        return dict(zip(others, map(float, found), strict=True))
+        # These first, so that their p-values are the first ones.
+        family = [self, *(one for one in self.family if one is not self)]
+        found = stats.holm([p for one in family for p in one._p_values(base, metric)])
+        return dict(zip(others, map(float, found), strict=False))
+
+    def _p_values(self, baseline: str, metric: str) -> list[float]:
+        key = baseline, metric
+        if key not in self._known_p:
+            others = self.labels_beside(baseline, metric)
+            self._known_p[key] = [self.p_value(label, metric, baseline) for label in others]
+        return self._known_p[key]
+
+    @cached_property
+    def _known_p(self) -> dict[tuple[str, str], list[float]]:
+        return {}
+
+    def labels_beside(self, baseline: str, metric: str) -> list[str]:
+        """Return the labels of all schemes but the baseline; none where there is no baseline or no such metric."""
+        if baseline not in self.labels or metric not in self._metrics:
+            return []
+        return [label for label in self.labels if label != baseline]
 
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
         """Return a quantile of the pooled distribution of all replications, with a BCa bootstrap interval over runs.
@@ -359,8 +421,8 @@ class Results:
             (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
             for _, part in points.groupby("replication")
         ]
-        metric = metrics.find(f"{quantity.partition(':')[0]}_p99")
-        return metric.widened(stats.pooled_quantile(curves, share, seed=self.seed))
+        of = metrics.quantity(f"{quantity.partition(':')[0]}_p99")
+        return stats.pooled_quantile(curves, share, of, seed=self.seed)
 
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
         """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
@@ -405,9 +467,8 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
-            Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
-            metric exists).
+            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval as of
+            :meth:`estimate`, NaN where there is none) and ``replications`` (those in which the metric exists).
 
         Raises
         ------
@@ -438,7 +499,7 @@ class Results:
         -------
         pandas.DataFrame
             Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
-            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
+            ``low``, ``high`` (95 % interval of the paired differences, NaN where there is none),
             ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
             ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
             (corrected for the number of schemes, see :meth:`corrected`).
@@ -540,7 +601,7 @@ class Results:
         for _, part in points.groupby("replication"):
             place = min(int(np.searchsorted(part["cumulative"], share)), len(part) - 1)
             found.append(float(part["value"].iloc[place] - part["value"].iloc[0]))
-        return stats.estimate(np.array(found))
+        return self.mean(label, found)
 
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired differences say so.

@@ -33,7 +33,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The columns of each table that are not metrics."""
 
-_FACTS: Final[dict[str, str]] = {
+FACTS: Final[dict[str, str]] = {
     "duration_s": "s",
     "warm_up_s": "s",
     "measured_s": "s",
@@ -115,7 +115,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             return None
         native, order = self._native
         found = metrics.order(native.metric_names(name)) if name in _SCOPES else []
-        known = {**(_FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
+        known = {**(FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
         known |= {column: metrics.unit_of(column, _SCOPES[name]) for column in found}
         names = [*KEYS[name], *known]
         known |= {"t_s": "s"} if name == "series" else _TIMES if name == "phases" else {}
@@ -175,7 +175,7 @@ def _kind(name: str, column: str) -> str:
     """Return what a column has: ``text``, ``whole``, ``flag`` or ``number``."""
     if column in _TEXT or (name, column) == ("series", "unit"):
         return "text"
-    if column in _WHOLE or (name == "runs" and column in _FACTS and column.startswith("packets_")):
+    if column in _WHOLE or (name == "runs" and column in FACTS and column.startswith("packets_")):
         return "whole"
     return "flag" if column == "under_test" else "number"
 
@@ -185,7 +185,7 @@ def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
     if name == "runs":
         run = section("run")
         conservation = {f"packets_{what}": count for what, count in run["conservation"].items()}
-        yield {**key, **{fact: run.get(fact, conservation.get(fact)) for fact in _FACTS}, **run["metrics"]}
+        yield {**key, **{fact: run.get(fact, conservation.get(fact)) for fact in FACTS}, **run["metrics"]}
     elif name == "queues":
         for queue in section("queues"):
             own = {"queue": queue["name"], "under_test": queue["under_test"], "configured": queue["scheme"]}
@@ -235,7 +235,7 @@ def rows(frames: Mapping[str, pd.DataFrame], name: str) -> list[Row]:
 def _complete(name: str, rows: list[Row]) -> list[Row]:
     """Give every row every metric, in the documentation's order; NaN where a run does not have one."""
     names = metrics.order(metric_names(name, {column for row in rows for column in row}))
-    fixed = [*KEYS[name], *(_FACTS if name == "runs" else ())]
+    fixed = [*KEYS[name], *(FACTS if name == "runs" else ())]
 
     def number(value: Any) -> float:
         return math.nan if value is None else float(value)
@@ -265,13 +265,13 @@ def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:
 
 def metric_names(name: str, columns: Iterable[str]) -> list[str]:
     """Return those of a table's columns that are metrics."""
-    others = {*KEYS[name], *(_FACTS if name == "runs" else ())}
+    others = {*KEYS[name], *(FACTS if name == "runs" else ())}
     return [column for column in columns if column not in others]
 
 
 def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
     """Return the unit of every column that has one."""
-    found = {column: unit for column, unit in _FACTS.items() if unit and column in frame}
+    found = {column: unit for column, unit in FACTS.items() if unit and column in frame}
     if name in _SCOPES:
         found |= {column: metrics.unit_of(column, _SCOPES[name]) for column in metric_columns(name, frame)}
     elif name == "stations":

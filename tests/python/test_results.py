@@ -14,7 +14,7 @@ import pytest
 import sojourn as sj
 from shared import REPLICATIONS, SCHEMES, small_network
 from sojourn import tables
-from sojourn.runner import auto_interval_ns
+from sojourn.units import auto_interval_ns
 
 
 def test_a_row_for_every_run_queue_and_flow(results: sj.Results) -> None:

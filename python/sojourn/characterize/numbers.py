@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from sojourn import metrics, stats
+from sojourn import metrics, stats, tables
 from sojourn.characterize.suite import Scenario
-from sojourn.plan import Cells, Plan, expand, read
+from sojourn.plan import Cells, Plan, expand, read, rows
 from sojourn.plan.store import Store
-from sojourn.stats import Estimate, Floats
+from sojourn.stats import Estimate, Floats, repeats
 
 DELAY: Final = "sojourn_ms_mean"
 GOODPUT: Final = "goodput_bit_s"
@@ -85,7 +85,25 @@ class Found:
         """Return the estimate of a metric; of no observation where the frame has none."""
         if metric not in frame.columns:
             return stats.estimate([])
-        return stats.estimate(self.part(frame, label, level, **equal)[metric].to_numpy(dtype=np.float64))
+        values = self.part(frame, label, level, **equal)[metric].to_numpy(dtype=np.float64)
+        return self.mean(label, level, values, metrics.quantity(metric))
+
+    def mean(self, label: str, level: Any, values: Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
+        """Return the estimate of one number a run of a scheme at a level."""
+        return stats.estimate(values, of, repeated=self.repeated(label, level))
+
+    def repeated(self, label: str, level: Any = None) -> bool:
+        """Return whether all runs of a scheme at a level are one run repeated."""
+        known = (label, level)
+        if known not in self._repeated:
+            own = self.part(self.runs, label, level)
+            names = [name for name in (*tables.FACTS, *rows.metric_names("runs")) if name in own]
+            self._repeated[known] = repeats.are(repeats.prints(tables.rows({"runs": own[names]}, "runs")))
+        return self._repeated[known]
+
+    @cached_property
+    def _repeated(self) -> dict[tuple[str, Any], bool]:
+        return {}
 
     def points(self, label: str, level: Any = None, group: str = "") -> tuple[Floats, Floats]:
         """Return queueing delay in ms and goodput in Mbit/s of every run (RFC 7928, section 2.7).
@@ -120,7 +138,13 @@ class Found:
         whole = {label: theirs for label, theirs in pairs.items() if theirs.shape == ours.shape and ours.size > 1}
         if not whole:
             return {}
-        p = stats.holm([stats.paired_p(ours, theirs) for theirs in whole.values()])
+        same = self.repeated(subject, level)
+        p = stats.holm(
+            [
+                stats.paired_p(ours, theirs, metrics.quantity(metric), repeated=same and self.repeated(label, level))
+                for label, theirs in whole.items()
+            ]
+        )
         for (label, theirs), one in zip(whole.items(), p, strict=True):
             gap = float(np.nanmean(ours - theirs))
             found[label] = "tied" if not one < 0.05 else "lower" if gap < 0 else "higher"
@@ -143,9 +167,7 @@ def written(found: Estimate, metric: str) -> str:
     """Return an estimate with its half-width, in the metric's shown unit; a dash where there is none."""
     if found.replications == 0:
         return "–"
-    one = metrics.find(metric)
-    half = None if found.half_width is None else found.half_width * one.scale
-    return metrics.rounded(found.mean * one.scale, half).replace("-", "−")
+    return metrics.written(found, metrics.find(metric).scale).replace("-", "−")
 
 
 def head(metric: str) -> str:

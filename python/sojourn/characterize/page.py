@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn import core, metrics, stats
+from sojourn import core, metrics
 from sojourn.characterize import pictures, requirements
 from sojourn.characterize.cost import Cost
 from sojourn.characterize.networks import Setting
@@ -258,9 +258,7 @@ def _group_table(one: Found, name: str) -> Drawing:
 def _ratio_table(one: Found, name: str) -> Drawing:
     def cells(label: str, level: Any) -> list[str]:
         own = {g: one.part(one.groups, label, level, group=g)[GOODPUT].to_numpy() for g in ("first", "second")}
-        return [
-            metrics.rounded(found.mean, found.half_width) for found in (stats.estimate(own["second"] / own["first"]),)
-        ]
+        return [metrics.written(one.mean(label, level, own["second"] / own["first"]))]
 
     caption = "Goodput of the flow with the other RTT, divided by that of the flow with 100 ms."
     return Drawing(f"{name}-ratio", None, caption, (*_leads(one), "Ratio of goodputs"), _rows(one, cells))
@@ -287,8 +285,8 @@ def _phase_table(one: Found, name: str) -> Drawing:
     made = []
     for phase in dict.fromkeys(one.phases["phase"]):
         for label in one.labels:
-            own = one.part(one.phases, label, phase=phase)
-            made.append((label, phase, *(written(stats.estimate(own[m].to_numpy()), m) for m in names)))
+            found = [one.estimate(one.phases, label, m, phase=phase) for m in names]
+            made.append((label, phase, *map(written, found, names)))
     caption = "By phase; all occurrences of a phase in a run are one observation."
     return Drawing(f"{name}-phases", None, caption, ("Scheme", "Phase", *map(head, names)), tuple(made))
 
@@ -395,7 +393,7 @@ def _cost(whole: Characterisation) -> Section:
     rows = [
         (
             label,
-            metrics.rounded(cost.ns_a_packet.mean, cost.ns_a_packet.half_width).replace("-", "−"),
+            metrics.written(cost.ns_a_packet).replace("-", "−"),
             f"{cost.bytes_a_flow:.0f}",
         )
         for label, cost in whole.costs.items()

@@ -79,7 +79,7 @@ def groups(results: Results) -> str:
     rows = []
     for label in results.labels:
         found = [(groups.estimate(results, label, group), group.metric.scale) for group in known]
-        rows.append([label, *(_estimate(one, scale) for one, scale in found)])
+        rows.append([label, *(metrics.written(one, scale) for one, scale in found)])
     body = table(headers, [which, units, *rows], numbers=True).split("\n")
     return "\n".join([body[0], *body[2:4], body[1], *body[4:]])
 
@@ -96,7 +96,7 @@ def phases(results: Results) -> str:
         for phase in results.phase_names:
             time = results.values(label, "measured_s", phase=phase).mean()
             found = [(results.estimate(label, column.name, phase=phase), column.scale) for column in columns]
-            cells = [phase, f"{time:g}", *(_estimate(one, scale) for one, scale in found)]
+            cells = [phase, f"{time:g}", *(metrics.written(one, scale) for one, scale in found)]
             rows.append([*([label] if several else []), *cells])
     body = table(heads, [units, *rows], numbers=True, texts=2 if several else 1).split("\n")
     return "\n".join([body[0], body[2], body[1], *body[3:]])
@@ -144,7 +144,7 @@ def one_run(results: Results) -> str:
             "\nThe run is too short for an interval from batch means: consecutive batches correlate by "
             f"{found.lag_1:.2f}."
         )
-    mean = metrics.rounded(found.estimate.mean, half)
+    mean = metrics.written(found.estimate)
     return f"\nqueue_packets_mean from {found.batches} batch means of this run: {mean} packets."
 
 
@@ -155,43 +155,50 @@ def differences(results: Results) -> str:
     base = results.labels[0]
     names = [name for name in _DIFFERENCES if name in results.metric_names()]
     columns = [metrics.find(name) for name in names]
-    holm = {name: results.corrected(name) for name in names}
-    rows = []
-    for label in results.labels[1:]:
-        cells = []
-        for column in columns:
-            found, p = results.difference(label, column.name, base), holm[column.name][label]
-            half = found.half_width
-            number = metrics.rounded(found.mean * column.scale, None if half is None else half * column.scale)
-            sign = "+" if found.mean > 0 else ""
-            mark = " *" if p < 1 - stats.LEVEL else " ~" if found.excludes_zero else "  "
-            cells.append(f"{sign}{number}{mark}")
-        rows.append([label, *cells])
+    rows = [[label, *(difference(results, label, name, base) for name in names)] for label in results.labels[1:]]
     units = ["", *(("points" if column.shown_unit == "%" else column.shown_unit) + "  " for column in columns)]
     headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
     body = table(headers, [units, *rows], numbers=True).split("\n")
-    others = len(results.labels) - 1
-    if results.repeated.issuperset(results.labels):
-        note = "Differences between single runs, as all replications are identical: no interval and no significance."
-        return "\n".join([body[0], body[2], body[1], *body[3:], note])
-    note = "Paired differences on the same traffic; * significant at the 5 % level"
-    if others > 1:
+    note = difference_note(len(results.labels) - 1, repeated=results.repeated.issuperset(results.labels))
+    return "\n".join([body[0], body[2], body[1], *body[3:], note])
+
+
+def difference_note(comparisons: int, *, repeated: bool, traffic: str = "on the same traffic") -> str:
+    """Return sentences about what differences are.
+
+    Parameters
+    ----------
+    comparisons
+        Of a metric, in the family that is corrected for.
+    repeated
+        Whether all replications are identical.
+    traffic
+        How the runs were paired.
+    """
+    if repeated:
+        return "Differences between single runs, as all replications are identical: no interval and no significance."
+    note = f"Paired differences {traffic}; * significant at the 5 % level"
+    if comparisons > 1:
         note += (
-            f" after Holm's correction for the family of {others} comparisons;\n"
+            f" after Holm's correction for the family of {comparisons} comparisons;\n"
             "~ the interval excludes zero, but the difference is not significant after the correction"
         )
-    note += "."
-    return "\n".join([body[0], body[2], body[1], *body[3:], note])
+    return f"{note}."
+
+
+def difference(results: Results, label: str, name: str, base: str) -> str:
+    """Return a paired difference as text, with a mark for its significance; empty where it has no such metric."""
+    if name not in results.metric_names():
+        return ""
+    found, p = results.difference(label, name, base), results.corrected(name, base)[label]
+    sign = "+" if found.mean > 0 else ""
+    mark = " *" if p < 1 - stats.LEVEL else " ~" if found.excludes_zero else "  "
+    return f"{sign}{metrics.written(found, metrics.find(name).scale)}{mark}"
 
 
 def shown(results: Results, label: str, name: str, *, scaled: bool = True) -> str:
     """Return an estimate as text."""
-    return _estimate(results.estimate(label, name), metrics.find(name).scale if scaled else 1.0)
-
-
-def _estimate(found: stats.Estimate, scale: float) -> str:
-    half = found.half_width
-    return metrics.rounded(found.mean * scale, None if half is None else half * scale)
+    return metrics.written(results.estimate(label, name), metrics.find(name).scale if scaled else 1.0)
 
 
 def paragraph(text: str, indent: str = "") -> str:

@@ -13,7 +13,7 @@ from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
 from sojourn.plan.identity import SIMULATED, WORLDS
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
+from sojourn.plan.parts import AUTO, CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
 from sojourn.plugins import loading as plugins
 from sojourn.scheme import Scheme, as_schemes
 
@@ -280,11 +280,14 @@ class _Reader:
         return tuple(goals)
 
     def _series(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        found = document.get("series")
-        if found is None or isinstance(found, str):
-            return {"series": found}
+        found = document.get("series", AUTO)
+        if isinstance(found, str):
+            return {"series": None if found == "none" else found}
         if not isinstance(found, Mapping):
-            self.refuse(("series",), f'{found!r} is not an interval; allowed: a time such as "50 ms", or a table')
+            self.refuse(
+                ("series",),
+                f'{found!r} is not an interval; allowed: a time such as "50 ms", "auto", "none", or a table',
+            )
         self._keys(("series",), found, ("interval", "replications"), needed=("interval",))
         return {
             "series": self._get(("series",), found, "interval", str, 'a time such as "50 ms"'),

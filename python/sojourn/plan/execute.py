@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sojourn import stats, toml
+from sojourn import metrics, stats, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan import expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
@@ -23,6 +24,7 @@ from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
 from sojourn.plugins import loading as plugins
 from sojourn.processors import cores
+from sojourn.stats import repeats
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -57,18 +59,26 @@ class CellState:
         The metrics of finished replications: by replication, then by metric.
     failed
         Replications that failed, and why.
+    prints
+        Fingerprints of replications with all their metrics, as long as the known ones are the same in all.
     """
 
     cell: Cell
     target: int
     values: dict[int, dict[str, float]] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
+    prints: dict[int, str] = field(default_factory=dict, repr=False)
     settled: bool = False
 
     @property
     def done(self) -> int:
         """The number of finished replications, at most the target."""
         return len(self.values)
+
+    @property
+    def finished(self) -> list[int]:
+        """The finished replications, in order."""
+        return sorted(self.values)
 
     @property
     def whole(self) -> bool:
@@ -79,9 +89,19 @@ class CellState:
         """Return a metric's values in the first `count` replications."""
         return [self.values[k][metric] for k in range(count) if k in self.values]
 
+    def repeated(self, count: int | None = None) -> bool:
+        """Return whether the first replications, by default all, are one run repeated."""
+        known = [k for k in range(self.target if count is None else count) if k in self.values]
+        return all(k in self.prints for k in known) and repeats.are([self.prints[k] for k in known])
+
     def estimate(self, metric: str) -> stats.Estimate:
         """Return a metric's estimate from what is there."""
-        return stats.estimate(self.series(metric, self.target))
+        values = self.series(metric, self.target)
+        return stats.estimate(values, metrics.quantity(metric), repeated=self.repeated())
+
+    def may_repeat(self, values: Mapping[str, float]) -> bool:
+        """Return whether a replication has the values of those that are there, as far as they were read."""
+        return all(_same(values, other) for other in self.values.values())
 
 
 @dataclass(frozen=True)
@@ -319,7 +339,10 @@ class Driver:
         good = [member for place, member in enumerate(members) if place not in answer.failed]
         columns = {name: _column(answer.tables["runs"], name) for name in self._metrics}
         for row, (state, k) in enumerate(good):
-            state.values[k] = {name: column[row] for name, column in columns.items()}
+            values = {name: column[row] for name, column in columns.items()}
+            if state.may_repeat(values):
+                (state.prints[k],) = repeats.prints(answer.tables["runs"].slice(row, 1).to_pylist())
+            state.values[k] = values
         self.ran += len(good)
         self._buffer.append(answer.tables)
         for place, why in answer.failed.items():
@@ -359,7 +382,7 @@ class Driver:
     def _settle(self, state: CellState) -> None:
         """When a cell has its target of replications, determine whether it needs more."""
         while state.whole and not state.settled:
-            needed = stopping.target(self.plan.precision, state.target, state.series)
+            needed = stopping.target(self.plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 return
@@ -389,21 +412,39 @@ def fill(states: Sequence[CellState], store: Store, metrics: Sequence[str], code
     table = store.read("runs", columns=metrics)
     columns = {name: _column(table, name) for name in metrics}
     place = {identity: row for row, identity in enumerate(table["run"].to_pylist())}
+
+    def take(state: CellState, known: int) -> None:
+        for k in range(known, state.target):
+            row = place.get(state.cell.run(k).id(code))
+            if row is not None:
+                state.values[k] = {name: column[row] for name, column in columns.items()}
+
     for state in states:
-        known = 0
-        while True:
-            for k in range(known, state.target):
-                row = place.get(state.cell.run(k).id(code))
-                if row is not None:
-                    state.values[k] = {name: column[row] for name, column in columns.items()}
-            known = state.target
-            if not state.whole:
-                break
-            needed = stopping.target(plan.precision, state.target, state.series)
+        take(state, 0)
+    _compare(states, store, code)
+    for state in states:
+        while state.whole:
+            needed = stopping.target(plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 break
-            state.target = needed
+            known, state.target = state.target, needed
+            take(state, known)
+
+
+def _compare(states: Sequence[CellState], store: Store, code: str) -> None:
+    """Read all metrics of those cells whose replications may be identical."""
+    wanted = {
+        state.cell.run(k).id(code): (state, k)
+        for state in states
+        if state.values and state.may_repeat(next(iter(state.values.values())))
+        for k in state.values
+    }
+    if wanted:
+        runs = store.read("runs", runs=wanted)
+        for identity, one in zip(runs["run"].to_pylist(), repeats.prints(runs.to_pylist()), strict=True):
+            state, k = wanted[identity]
+            state.prints[k] = one
 
 
 def refuse_other_builds(cells: Cells, store: Store) -> None:
@@ -448,6 +489,13 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
             if link.get(mark):
                 link[queue] = scheme
     return scenario
+
+
+def _same(ours: Mapping[str, float], theirs: Mapping[str, float]) -> bool:
+    """Return whether values are the same; two missing ones are."""
+    return all(
+        value == theirs[name] or (math.isnan(value) and math.isnan(theirs[name])) for name, value in ours.items()
+    )
 
 
 def _column(table: pa.Table, name: str) -> list[float]:

@@ -18,6 +18,8 @@ Scale: TypeAlias = Literal["linear", "log"]
 SCHEME: Final = "scheme"
 FLOOR: Final = 10
 CEILING: Final = 200
+AUTO: Final = "auto"
+"""The default sampling of time series, as in a comparison."""
 NAME: Final = "a line of text without `/`, not empty, no dot in front"
 """What the name of a plan may be, which is that of a file in its store."""
 

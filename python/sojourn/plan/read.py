@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 
-from sojourn import metrics, suggest
+from sojourn import export, inert, metrics, suggest, tables
 from sojourn.core import SojournError
 from sojourn.plan import document, execute, expand, rows
-from sojourn.plan.expand import Cells
+from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.parts import SCHEME, Value
 from sojourn.plan.store import Store
+from sojourn.results import Results
+from sojourn.stats import repeats, warmup
 from sojourn.units import NUMBER
+
+Levels: TypeAlias = dict[str, Value | None]
+"""A value of every factor of a plan."""
 
 _BASE: Final = {
     "ns": ("ms", 1e-6), "us": ("ms", 1e-3), "ms": ("ms", 1.0), "s": ("ms", 1e3), "min": ("ms", 6e4),
@@ -29,7 +35,26 @@ _BASE: Final = {
 }  # fmt: skip
 _QUANTITY: Final = re.compile(rf"\s*({NUMBER})\s*([A-Za-z/]+)\s*")
 
+_CHECKED: Final = 500
+"""Combinations of levels whose settings are checked for such that have no effect: a large plan repeats them."""
+
 UNITS: Final = {"ms": "ms", "bit_s": "bit/s", "bytes": "B", "packets": "packets"}
+
+
+def plan_of(store: Store, name: str | None = None) -> Cells:
+    """Return the cells of a plan that was run into a store, by default of the only one.
+
+    Raises
+    ------
+    SojournError
+        No such plan, or several and no name.
+    """
+    known = list(store.plans())
+    if name is None and len(known) != 1:
+        raise SojournError(
+            f"{store.folder} holds {len(known)} plans: name one with --plan: {', '.join(known) or 'none'}"
+        )
+    return plans(store, name or known[0])[0]
 
 
 def plans(store: Store, name: str | None = None) -> list[Cells]:
@@ -111,6 +136,196 @@ def frame(cells: Cells, store: Store, table: str = "runs") -> pd.DataFrame:
     return own.merge(
         data.drop(columns=["replication"], errors="ignore"), on="run", how="inner", suffixes=("", "_of_run")
     )
+
+
+class Frames(Mapping[str, pd.DataFrame]):
+    """The tables of results, see :mod:`sojourn.tables`, read from a store when they are first asked for.
+
+    Parameters
+    ----------
+    store
+        Where the runs are.
+    members
+        The label of a scheme, the seed, the replication and the identity of each run, in order.
+    runs
+        The rows of these runs in the table ``runs`` by identity, where they were read already.
+    """
+
+    def __init__(
+        self, store: Store, members: Sequence[tuple[str, int, int, str]], runs: pd.DataFrame | None = None
+    ) -> None:
+        self._store, self._runs = store, runs
+        self._members = pd.DataFrame(members, columns=["scheme", "seed", "replication", rows.KEY])
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in tables.NAMES:
+            raise KeyError(name)
+        if name not in self._frames:
+            self._frames[name] = self._frame(name)
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tables.NAMES)
+
+    def __len__(self) -> int:
+        return len(tables.NAMES)
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        wanted = self._members[rows.KEY].unique()
+        if name == "runs" and self._runs is not None:
+            found = self._runs.loc[wanted].reset_index()
+        else:
+            found = self._store.read(name, runs=wanted).to_pandas()
+        known = [column for column in found if column not in (*self._members, "build", "scenario", "sampled")]
+        frame = self._members.merge(found[[rows.KEY, *known]], on=rows.KEY).drop(columns=rows.KEY)
+        measured = rows.metric_names(name)
+        kept = metrics.present(measured, {one: None if frame[one].isna().all() else True for one in measured})
+        frame = frame[[column for column in frame if column not in measured or column in kept]]
+        return frame.astype(dict.fromkeys(kept, "float64"))
+
+
+def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
+    """Return the results of a plan: for each combination of the factors' levels those of its schemes.
+
+    They have every table, estimate, figure and report that a comparison has. The correction of p-values counts the
+    comparisons of the whole plan. Combinations without a finished run are left out.
+    """
+    code, plan = code_of(cells, store), cells.plan
+    own = {state.cell.number: state for state in states(cells, store)}
+    family: list[Results] = []
+    made = []
+    every = [cell.run(k).id(code) for cell in cells for k in own[cell.number].finished]
+    read = store.read("runs", runs=every).to_pandas().set_index(rows.KEY)
+    for levels, group in combinations(cells):
+        done = [cell for cell in group if own[cell.number].done]
+        if not done:
+            continue
+        runs = [(cell.label, cell.seed, k, cell.run(k).id(code)) for cell in done for k in own[cell.number].finished]
+        scenario = {**json.loads(cells.scenarios[done[0].scenario]), "name": _named(plan.name, levels)}
+        one = Results(
+            scenario=scenario,
+            schemes=tuple(cell.scheme for cell in done),
+            seed=done[0].seed,
+            replications=max(own[cell.number].done for cell in done),
+            frames=Frames(store, runs, read),
+            kind="compare" if plan.schemes else "run",
+            meta={"build": code, "version": code.partition("+")[0], "series": plan.series, "plan": plan.name},
+            family=family,
+        )
+        family.append(one)
+        made.append((levels, one))
+    return made
+
+
+def combinations(cells: Cells) -> list[tuple[Levels, list[Cell]]]:
+    """Return every combination of the factors' levels with its cells, one for each scheme.
+
+    A cell that leaves a factor open, because the factor is another scheme's, is in all combinations that it fits.
+    """
+    names = [factor.name for factor in cells.plan.factors]
+    every = list(dict.fromkeys(tuple(cell.levels[name] for name in names) for cell in cells))
+    whole = [one for one in every if None not in one or not any(other != one and fits(one, other) for other in every)]
+    exact: dict[tuple[Value | None, ...], list[Cell]] = {}
+    for cell in cells:
+        exact.setdefault(tuple(cell.levels[name] for name in names), []).append(cell)
+    open_ = [levels for levels in every if levels not in set(whole)]
+    order = {scheme.label: place for place, scheme in enumerate(cells.plan.schemes)}
+    found = []
+    for levels in whole:
+        own = [*exact[levels], *(cell for one in open_ if fits(one, levels) for cell in exact[one])]
+        own.sort(key=lambda cell: order.get(cell.label, 0))
+        found.append((dict(zip(names, levels, strict=True)), own))
+    return found
+
+
+def fits(one: Sequence[Value | None], panel: Sequence[Value | None]) -> bool:
+    """Return whether levels are those of a combination, but for those that are open."""
+    return all(mine in (None, theirs) for mine, theirs in zip(one, panel, strict=True))
+
+
+def described(levels: Levels) -> str:
+    """Return levels as messages have them: ``rate=10 Mbit/s, delay=5 ms``."""
+    return ", ".join(f"{name}={value}" for name, value in levels.items() if value is not None)
+
+
+def _named(name: str, levels: Levels) -> str:
+    return f"{name}: {described(levels)}" if levels else name
+
+
+def differences(cells: Cells, store: Store, names: Sequence[str] = (), baseline: str | None = None) -> pd.DataFrame:
+    """Return the paired differences of schemes to a baseline, at the same levels of all factors.
+
+    Parameters
+    ----------
+    cells
+        Of the plan.
+    store
+        Where the runs are.
+    names
+        Of metrics; by default those that the plan shows.
+    baseline
+        The label of a scheme; by default the first of the plan.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A column for each factor, then those of :meth:`sojourn.Results.differences`. ``p_holm`` is corrected for all
+        comparisons of a metric in the plan.
+
+    Raises
+    ------
+    SojournError
+        Unknown scheme.
+    """
+    known = dict.fromkeys(cell.label for cell in cells)
+    if baseline is not None and baseline not in known:
+        raise SojournError(suggest.unknown("scheme", baseline, known))
+    base = baseline or next(iter(known))
+    wanted = tuple(names) or cells.plan.shown
+    factors = [factor.name for factor in cells.plan.factors]
+    found = [
+        (*levels.values(), *row)
+        for levels, one in results(cells, store)
+        if base in one.labels
+        for row in export.differences(one, base, [name for name in wanted if name in one.metric_names()])
+    ]
+    return pd.DataFrame(found, columns=[*factors, *export.DIFFERENCES])
+
+
+def warnings(cells: Cells, store: Store, states: Sequence[execute.CellState]) -> list[str]:
+    """Return what to know before the numbers of a plan are used, a sentence each: see :attr:`Results.warnings`."""
+    settings = {
+        one.text: None
+        for _, group in combinations(cells)[:_CHECKED]
+        for one in inert.check(json.loads(cells.scenarios[group[0].scenario]), [cell.scheme for cell in group])
+    }
+    repeated = [str(state.cell) for state in states if state.repeated()]
+    alike = [one.text for one in repeats.warn(repeated)]
+    return [*settings, *alike, *(one.text for one in _unsteady(cells, store, states))]
+
+
+def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -> tuple[warmup.Warning, ...]:
+    """Return the cells whose warm-up is too short, or that reached no steady state, as far as they have series."""
+    code = code_of(cells, store)
+    cell_of = {
+        state.cell.run(k).id(code): str(state.cell)
+        for state in states[: expand.SAMPLED]
+        for k in state.finished
+        if state.cell.run(k).series is not None
+    }
+    if not cell_of:
+        return ()
+    runs = store.read("runs", columns=["warm_up_s"], runs=cell_of)
+    warm_ups = {cell_of[run]: at for run, at in zip(*map(pa.ChunkedArray.to_pylist, runs.columns), strict=True)}
+    samples = store.read("series", runs=cell_of).to_pandas()
+    samples = samples[samples["name"].isin(warmup.SERIES)]
+    curves: dict[tuple[str, str], list[tables.Row]] = {}
+    for (run, name), part in samples.groupby([rows.KEY, "name"], sort=False):
+        curve = {"t_s": part["t_s"].to_numpy(), "value": part["value"].to_numpy()}
+        curves.setdefault((cell_of[run], str(name)), []).append(curve)
+    order = {str(state.cell): state.cell.number for state in states}
+    return warmup.examine(dict(sorted(curves.items(), key=lambda one: order[one[0][0]])), warm_ups)
 
 
 def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFrame:

@@ -47,7 +47,7 @@ _HEADLINES: Final = ("sojourn_ms_mean", "goodput_bit_s", "loss_ratio")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of a table, as text and as data."""
+    """One number of a table, as text and as data; ``half`` is the interval: ``± 0.2`` or ``(0.4 to 1.0)``."""
 
     mean: str
     half: str
@@ -90,14 +90,12 @@ class Figure:
 
 def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool = False) -> Cell:
     """Write an estimate in a metric's shown unit."""
-    half = found.half_width
-    text = metrics.rounded(found.mean * metric.scale, None if half is None else half * metric.scale)
-    mean, _, width = text.partition(" ± ")
+    mean, _, interval = metrics.written(found, metric.scale).partition(" ")
     if signed and found.mean > 0:
         mean = f"+{mean}"
     return Cell(
         mean=mean.replace("-", "−"),
-        half=width,
+        half=interval.replace("-", "−"),
         value=found.mean,
         low=found.low,
         high=found.high,
@@ -233,7 +231,7 @@ def headlines(results: Results) -> list[str]:
         first = pick(known, key=lambda label: known[label].mean)
         found = cell(known[first], metric)
         unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-        amount = f"{found.mean} ± {found.half}{unit}" if found.half else f"{found.mean}{unit}"
+        amount = f"{found.mean} {found.half}{unit}" if found.half else f"{found.mean}{unit}"
         adverb = "Lowest" if metric.better == "lower" else "Highest"
         start = f"{adverb} {metric.phrase}: {first}, {amount}"
         if results.replications < 2:

@@ -35,6 +35,7 @@ def modes(runner: Runner, reading: Reading, conditions: Sequence[Condition]) -> 
             sets=reading.sets_of(one),
             replications=RUNS,
             metrics=(metric,),
+            series=None,
         )
         for one in needed
     ]
