@@ -298,12 +298,13 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
     bold = (
         "significant at the 5 % level after Holm's correction" if kind == "differences" else "better than every other"
     )
+    of = f"{results.meta.get('plan', results.name)}{minus}"
     made = f"{results.replications} replications, seed {results.seed}"
     quantiles = any(metric.resolution for metric in columns)
     buckets = f"{'both buckets' if kind == 'differences' else 'half a bucket'} of the histogram"
     lines = [
         # A comment ends with its line; folders of earlier versions have names of several.
-        f"% Sojourn {results.build}: {' '.join(str(results.meta.get('plan', results.name)).split())}{minus}; {made}.",
+        f"% Sojourn {results.build}: {' '.join(of.split())}; {made}.",
         f"% Mean and half-width of its 95 % confidence interval (Student's t); bold: {bold}.",
         *([f"% The intervals of quantiles include {buckets}."] if quantiles else []),
         r"% Needs \usepackage{booktabs}.",
