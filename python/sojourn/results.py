@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sojourn import inert, metrics, stats, suggest, tables
+from sojourn import headline, inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats, repeats, warmup
@@ -86,8 +86,54 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row per run, one column per metric."""
+        """One row per run, one column per metric; those of queues are of the one in the column ``queue``."""
         return self.frames["runs"]
+
+    @cached_property
+    def tested(self) -> tuple[str, ...]:
+        """The names of the queues under test, the busiest first.
+
+        The first one is the headline queue: where no queue is named, metrics of queues are of it. It has the highest
+        utilisation, averaged over the runs of all schemes.
+        """
+        found = headline.tested(tables.rows(self.frames, "queues"))
+        first = str(self._rows[0]["queue"]) if self._rows else ""
+        return tuple(sorted(found, key=lambda name: name != first))
+
+    @property
+    def queue(self) -> str:
+        """The name of the headline queue: the first of :attr:`tested`, or empty."""
+        return self.tested[0] if self.tested else ""
+
+    def at_queues(self, names: Iterable[str]) -> list[str]:
+        """Return names of metrics with those of queues once for each queue under test, the busiest first.
+
+        With one queue under test the names stay as they are; else those of queues become ``metric@queue``. Names that
+        have a queue keep it.
+        """
+        if len(self.tested) < 2:
+            return list(names)
+        every = [
+            [f"{name}@{queue}" for queue in self.tested] if metrics.is_of_queues(name) else [name] for name in names
+        ]
+        return [name for names in every for name in names]
+
+    def curve(self, quantity: str, queue: str | None = None) -> str:
+        """Return the name that a quantity of a queue has among distributions and time series.
+
+        It is ``sojourn_ms``, or ``sojourn_ms:left->right`` where several queues are under test.
+
+        Parameters
+        ----------
+        quantity
+            ``sojourn_ms``, ``queue_packets`` or ``drops_packets_s``; others keep their name.
+        queue
+            By default the headline queue.
+        """
+        is_of_queues = quantity in ("sojourn_ms", "queue_packets", "drops_packets_s")
+        if not is_of_queues or len(self.tested) < 2:
+            return quantity
+        return f"{quantity}:{self.queue if queue is None else queue}"
 
     @property
     def queues(self) -> pd.DataFrame:
@@ -131,7 +177,10 @@ class Results:
 
     @property
     def distributions(self) -> pd.DataFrame:
-        """Distribution functions over the queues under test: share ``cumulative`` at or below ``value``."""
+        """Distribution functions of queues and flows: share ``cumulative`` at or below ``value``.
+
+        Where several queues are under test, each of the 16 busiest of a run has its own: ``sojourn_ms:left->right``.
+        """
         return self.frames["distributions"]
 
     @property
@@ -197,7 +246,9 @@ class Results:
         """Return the metrics that at least one run has."""
         return [name for name, values in self._metrics.items() if np.isfinite(values).any()]
 
-    def values(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Floats:
+    def values(
+        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None, queue: str | None = None
+    ) -> Floats:
         """Return a metric's values of one scheme, by replication.
 
         Parameters
@@ -205,16 +256,19 @@ class Results:
         label
             Of the scheme.
         metric
-            Of run scope; with `group` of group scope.
+            Of run scope; with `group` of group scope. ``sojourn_ms_mean@left->right`` has the queue in its name.
         group
             A group of flows (the name of a ``[[flows]]`` table); by default all traffic together.
         phase
             The name of a phase, of which all occurrences count together; by default the whole measured time.
+        queue
+            The queue that a metric of queues is of; by default the headline queue (:attr:`queue`). ``all`` are those
+            under test together, which a scenario with ``pooled = true`` measures.
 
         Raises
         ------
         SojournError
-            Unknown scheme, group, phase or metric.
+            Unknown scheme, group, phase, queue or metric.
 
         Examples
         --------
@@ -225,13 +279,24 @@ class Results:
         True
         """
         self._known(label)
+        metric = _at(metric, queue)
         if phase is not None:
             return self._phase_values(label, metric, group, phase)
         if group is not None:
             return self._group_values(label, metric, group)
+        if metrics.split(metric)[1]:
+            return self._queue_values(label, metric)
         if metric not in self._metrics:
             raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
         return self._metrics[metric][self._places[label]]
+
+    def _queue_values(self, label: str, metric: str) -> Floats:
+        rows = tables.rows(self.frames, "queues")
+        queue = headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows))
+        metric, _ = metrics.split(metric)
+        own = [row for row in rows if row["queue"] == queue and row["scheme"] == label]
+        own.sort(key=lambda row: int(row["replication"]))
+        return np.array([row.get(metric, math.nan) for row in own], dtype=np.float64)
 
     def _group_values(self, label: str, metric: str, group: str) -> Floats:
         rows = tables.rows(self.frames, "groups")
@@ -250,6 +315,15 @@ class Results:
             raise SojournError(suggest.unknown("phase", phase, self.phase_names))
         rows = [row for row in tables.rows(self.frames, "phases") if row["phase"] == phase and not row["occurrence"]]
         groups = dict.fromkeys(str(row["group"]) for row in rows)
+        # The first row of a run has what is of all flows.
+        first: dict[tuple[Any, ...], tables.Row] = {}
+        of_queues = metrics.is_of_queues(metrics.split(metric)[0]) and group is None
+        queue = headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows)) if of_queues else ""
+        metric = metrics.split(metric)[0] if of_queues else metric
+        for row in rows:
+            if not queue or row["queue"] == queue:
+                first.setdefault((row["scheme"], row["replication"], row["group"]), row)
+        rows = list(first.values())
         if group is not None and group not in groups:
             raise SojournError(suggest.unknown("group of flows", group, [name for name in groups if name]))
         known = [*tables.metric_names("phases", rows[0]), "measured_s"]
@@ -277,22 +351,35 @@ class Results:
             places[self._rows[place]["scheme"]].append(place)
         return places
 
-    def estimate(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Estimate:
+    def estimate(
+        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None, queue: str | None = None
+    ) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
-        side: 0.4 % of the value. Identical replications (:attr:`repeated`) have no interval.
+        side: 0.4 % of the value. Identical replications (:attr:`repeated`) have no interval. `queue` is that of
+        :meth:`values`.
         """
+        metric = _at(metric, queue)
         found = metrics.find(metric).widened(stats.estimate(self.values(label, metric, group, phase=phase)))
         return found.without_interval() if label in self.repeated else found
 
     def difference(
-        self, label: str, metric: str, baseline: str, group: str | None = None, *, phase: str | None = None
+        self,
+        label: str,
+        metric: str,
+        baseline: str,
+        group: str | None = None,
+        *,
+        phase: str | None = None,
+        queue: str | None = None,
     ) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval.
 
-        It has no interval where the replications of both schemes are identical (:attr:`repeated`).
+        It has no interval where the replications of both schemes are identical (:attr:`repeated`). `queue` is that of
+        :meth:`values`.
         """
+        metric = _at(metric, queue)
         values = self.values(label, metric, group, phase=phase)
         found = stats.paired(values, self.values(baseline, metric, group, phase=phase))
         return found.without_interval() if {label, baseline} <= self.repeated else found
@@ -340,7 +427,8 @@ class Results:
         label
             Of the scheme.
         quantity
-            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
+            ``sojourn_ms`` or ``queue_packets`` of the headline queue (``sojourn_ms:left->right`` of another one under
+            test), or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
         share
             Of the distribution below the quantile: 0.99.
 
@@ -349,7 +437,7 @@ class Results:
         SojournError
             Unknown scheme, or a quantity that the results have no distribution of.
         """
-        points = self.distributions
+        points, quantity = self.distributions, self.curve(quantity)
         points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
@@ -363,12 +451,14 @@ class Results:
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
         """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
 
+        ``queue_packets`` and ``sojourn_ms`` are of the headline queue.
+
         Raises
         ------
         SojournError
             Unknown scheme, or no such series.
         """
-        part = self.series
+        part, name = self.series, self.curve(name)
         part = part[
             (part["scheme"] == self._known(label)) & (part["name"] == name) & (part["replication"] == replication)
         ]
@@ -403,9 +493,11 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
+            Columns ``scheme``, ``queue``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
-            metric exists).
+            metric exists). A metric of queues has a row for each queue under test, the busiest first; the column
+            ``queue`` is empty for all other metrics. With `by`, metrics of queues are of the headline queue, and the
+            column is absent.
 
         Raises
         ------
@@ -420,7 +512,7 @@ class Results:
             return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 5)
         if by is not None:
             raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
-        return _frame(export.SUMMARY, export.summary(self, names), 3)
+        return _frame(export.SUMMARY, export.summary(self, names), 4)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -435,7 +527,7 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
+            Columns ``scheme``, ``baseline``, ``queue`` (as in :meth:`summary`), ``metric``, ``unit``, ``difference`` (scheme - baseline),
             ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
             ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
             ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
@@ -448,7 +540,7 @@ class Results:
         """
         from sojourn.export import DIFFERENCES, differences
 
-        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 4)
+        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 5)
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -665,6 +757,11 @@ class Results:
         if label not in self.labels:
             raise SojournError(suggest.unknown("scheme", label, self.labels))
         return label
+
+
+def _at(metric: str, queue: str | None) -> str:
+    """Return the name of a metric with the queue that it is of."""
+    return metric if queue is None else f"{metrics.split(metric)[0]}@{queue}"
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:

@@ -38,6 +38,9 @@ pub struct Document {
     /// Also measure each queue under test in windows of this many offered packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Quantity<Packets>>,
+    /// Also measure the queues under test together, where there are several: results then have a queue `all`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pooled: bool,
     /// Nodes and groups of nodes. A single node need not be declared if a link, bus or cell names it.
     #[serde(default)]
     pub nodes: Vec<NodeTable>,
