@@ -30,8 +30,8 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
     """Draw two panels for each scheme, of the first replication.
 
     The upper panel has the capacity of the links under test whose rate changes, and the goodput of all flows. The
-    lower one has the mean queueing delay of the packets that left the headline queue in each interval, and a gap where
-    none left.
+    lower one has the mean queueing delay of the packets that left the headline queue in each interval, with a gap
+    where none left.
 
     Parameters
     ----------

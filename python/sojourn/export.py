@@ -29,7 +29,7 @@ __all__ = [
 
 SUMMARY: Final = ("scheme", "queue", "metric", "unit", "mean", "low", "high", "replications")
 SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[2:])
-SUMMARY_BY_PHASE: Final = ("scheme", "phase", *SUMMARY_BY_GROUP[1:])
+SUMMARY_BY_PHASE: Final = ("scheme", "phase", "group", *SUMMARY[1:])
 DIFFERENCES: Final = (
     *("scheme", "baseline", "queue", "metric", "unit", "difference", "low", "high", "replications"),
     *("effect", "effect_low", "effect_high", "p", "p_holm"),
@@ -74,11 +74,13 @@ def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> It
     for label in results.labels:
         for phase in results.phase_names:
             for group in groups:
-                for name in known if names is None else names:
+                chosen = known if names is None else names
+                for name in chosen if group else results.at_queues(chosen):
                     found = results.estimate(label, name, group or None, phase=phase)
                     if found.replications or (names is not None and not group):
                         unit = metrics.unit_of(name, "group" if group else "run")
-                        yield label, phase, group, name, unit, *_limits(found), found.replications
+                        of = ("", name) if group else _of_queue(results, name)
+                        yield label, phase, group, *of, unit, *_limits(found), found.replications
 
 
 def differences(

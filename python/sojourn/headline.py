@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import metrics, suggest
 from sojourn.core import SojournError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.results import Results
 
 ALL: Final = "all"
 """The name of all queues under test together."""
@@ -39,6 +44,63 @@ def tested(queues: Iterable[Row]) -> tuple[str, ...]:
             found.setdefault(str(row["queue"]), []).extend([float(share)] if known else [])
     mean = {name: sum(shares) / len(shares) if shares else 0.0 for name, shares in found.items()}
     return tuple(sorted(mean, key=lambda name: -mean[name]))
+
+
+def layout(queues: Sequence[str], names: Sequence[str]) -> list[tuple[str, list[str | None]]]:
+    """Return the rows that a scheme has in a table: a queue under test, and the name of what each column shows there.
+
+    With several queues under test each of them has a row, the busiest first. What is not of queues is in the first
+    row only, as None elsewhere. With one or none there is one row, whose queue is not named.
+    """
+    if len(queues) < 2 or not any(map(metrics.is_of_queues, names)):
+        return [("", list(names))]
+    rows: list[tuple[str, list[str | None]]] = []
+    for queue in queues[:MANY]:
+        rows.append(
+            (queue, [at(name, queue) if metrics.is_of_queues(name) else None if rows else name for name in names])
+        )
+    return rows
+
+
+def shown(queues: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names that :func:`layout` has in its rows."""
+    return [name for _, own in layout(queues, names) for name in own if name]
+
+
+def frame(results: Results) -> pd.DataFrame:
+    """Return the table that has the metrics of the queues under test: ``runs``, or of several ``queues``."""
+    return results.queues[results.queues["under_test"]] if len(results.tested) > 1 else results.runs
+
+
+def at(name: str, queue: str) -> str:
+    """Return the name of a metric of one queue."""
+    return f"{metrics.split(name)[0]}@{queue}"
+
+
+def more(results: Results) -> str:
+    """Return a sentence about the queues under test that tables leave out; empty where there are none."""
+    left = len(results.tested) - MANY
+    return (
+        f"The {MANY} busiest of {len(results.tested)} queues under test; the table `queues` has all."
+        if left > 0
+        else ""
+    )
+
+
+def measured(documents: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, list[Any]]:
+    """Return metrics of one scheme's runs, from the documents of the core; those of queues as in results."""
+    rows = [[{"queue": one["name"], **one, **one["metrics"]} for one in found["queues"]] for found in documents]
+    queues = tested(row for own in rows for row in own)
+    by_run = [{str(row["queue"]): row for row in own} for own in rows]
+    values = {}
+    for name in names:
+        metric, _ = metrics.split(name)
+        if len(queues) > 1 and metrics.is_of_queues(metric):
+            queue = named(name, queues, by_run[0])
+            values[name] = [own[queue].get(metric) for own in by_run]
+        else:
+            values[name] = [found["metrics"].get(metric) for found in documents]
+    return values
 
 
 def resolve(runs: Sequence[dict[str, Any]], queues: Sequence[Row], queue: str) -> None:

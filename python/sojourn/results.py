@@ -106,17 +106,18 @@ class Results:
         return self.tested[0] if self.tested else ""
 
     def at_queues(self, names: Iterable[str]) -> list[str]:
-        """Return names of metrics with those of queues once for each queue under test, the busiest first.
+        """Return names of metrics with those of queues once for each queue under test (at most 8), the busiest first.
 
         With one queue under test the names stay as they are; else those of queues become ``metric@queue``. Names that
         have a queue keep it.
         """
         if len(self.tested) < 2:
             return list(names)
-        every = [
-            [f"{name}@{queue}" for queue in self.tested] if metrics.is_of_queues(name) else [name] for name in names
-        ]
-        return [name for names in every for name in names]
+        queues = self.tested[: headline.MANY]
+        every = (
+            [headline.at(name, queue) for queue in queues] if metrics.is_of_queues(name) else [name] for name in names
+        )
+        return [name for several in every for name in several]
 
     def curve(self, quantity: str, queue: str | None = None) -> str:
         """Return the name that a quantity of a queue has among distributions and time series.
@@ -291,12 +292,18 @@ class Results:
         return self._metrics[metric][self._places[label]]
 
     def _queue_values(self, label: str, metric: str) -> Floats:
-        rows = tables.rows(self.frames, "queues")
-        queue = headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows))
+        queue = headline.named(metric, self.tested, dict.fromkeys(queue for _, queue in self._of_queues))
         metric, _ = metrics.split(metric)
-        own = [row for row in rows if row["queue"] == queue and row["scheme"] == label]
-        own.sort(key=lambda row: int(row["replication"]))
+        own = self._of_queues.get((label, queue), [])
         return np.array([row.get(metric, math.nan) for row in own], dtype=np.float64)
+
+    @cached_property
+    def _of_queues(self) -> dict[tuple[str, str], list[tables.Row]]:
+        """The rows of each scheme and queue, by replication."""
+        found: dict[tuple[str, str], list[tables.Row]] = {}
+        for row in sorted(tables.rows(self.frames, "queues"), key=lambda row: int(row["replication"])):
+            found.setdefault((str(row["scheme"]), str(row["queue"])), []).append(row)
+        return found
 
     def _group_values(self, label: str, metric: str, group: str) -> Floats:
         rows = tables.rows(self.frames, "groups")
@@ -318,7 +325,9 @@ class Results:
         # The first row of a run has what is of all flows.
         first: dict[tuple[Any, ...], tables.Row] = {}
         of_queues = metrics.is_of_queues(metrics.split(metric)[0]) and group is None
-        queue = headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows)) if of_queues else ""
+        queue = (
+            headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows)) if of_queues else ""
+        )
         metric = metrics.split(metric)[0] if of_queues else metric
         for row in rows:
             if not queue or row["queue"] == queue:
@@ -495,9 +504,8 @@ class Results:
         pandas.DataFrame
             Columns ``scheme``, ``queue``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
             Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
-            metric exists). A metric of queues has a row for each queue under test, the busiest first; the column
-            ``queue`` is empty for all other metrics. With `by`, metrics of queues are of the headline queue, and the
-            column is absent.
+            metric exists). A metric of queues has a row for each of the 8 busiest queues under test; the column
+            ``queue`` is empty for all other metrics. Groups of flows have no such column.
 
         Raises
         ------
@@ -509,7 +517,7 @@ class Results:
         if by == "group":
             return _frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
         if by == "phase":
-            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 5)
+            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 6)
         if by is not None:
             raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
         return _frame(export.SUMMARY, export.summary(self, names), 4)
@@ -527,8 +535,8 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``baseline``, ``queue`` (as in :meth:`summary`), ``metric``, ``unit``, ``difference`` (scheme - baseline),
-            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
+            Columns ``scheme``, ``baseline``, ``queue`` (as in :meth:`summary`), ``metric``, ``unit``, ``difference``
+            (scheme - baseline), ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
             ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
             ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
             (corrected for the number of schemes, see :meth:`corrected`).
@@ -761,7 +769,7 @@ class Results:
 
 def _at(metric: str, queue: str | None) -> str:
     """Return the name of a metric with the queue that it is of."""
-    return metric if queue is None else f"{metrics.split(metric)[0]}@{queue}"
+    return metric if queue is None else headline.at(metric, queue)
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:

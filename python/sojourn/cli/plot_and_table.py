@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import suggest
+from sojourn import metrics, suggest
 from sojourn.cli.options import add_out
 from sojourn.cli.text import as_csv
 from sojourn.core import SojournError
@@ -179,7 +179,10 @@ def _table(results: Results, kind: str, form: str, names: list[str] | None) -> s
     from sojourn.report import context
 
     for name in names or ():
-        if name not in results.metric_names():
+        metric, queue = metrics.split(name)
+        if queue:
+            results.values(results.labels[0], name)
+        if metric not in results.metric_names():
             raise SojournError(suggest.unknown("metric", name, results.metric_names()))
     match kind:
         case "summary":
@@ -204,8 +207,11 @@ def _csv(table: Any) -> str:
             ["" if value is None or value != value else repr(float(value)) for value in (c.value, c.low, c.high)]  # noqa: PLR0124 - NaN
             for c in row.cells
         ]
-        rows.append([row.label, *(value for three in cells for value in three)])
-    return as_csv(["scheme", *(head for three in heads for head in three)], rows)
+        queue = [row.queue] if table.has_queues else []
+        rows.append([row.label, *queue, *(value for three in cells for value in three)])
+    return as_csv(
+        ["scheme", *(["queue"] if table.has_queues else []), *(head for three in heads for head in three)], rows
+    )
 
 
 _LATEX: Final = {
@@ -230,15 +236,22 @@ def _latex(table: Any, results: Results, kind: str) -> str:
         f"% Sojourn {results.build}: {results.name}{minus}; {made}.",
         f"% Mean and half-width of its 95 % confidence interval (Student's t); bold: {bold}.",
         r"% Needs \usepackage{booktabs}.",
-        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        rf"\begin{{tabular}}{{{'ll' if table.has_queues else 'l'}{'r' * len(table.columns)}}}",
         r"\toprule",
-        " & ".join(["Scheme", *(escaped(metric.title) for metric in table.columns)]) + r" \\",
-        " & ".join(["", *(escaped(_unit(metric, kind)) for metric in table.columns)]) + r" \\",
+        " & ".join(
+            ["Scheme", *(["Queue"] if table.has_queues else []), *(escaped(metric.title) for metric in table.columns)]
+        )
+        + r" \\",
+        " & ".join(
+            ["", *([""] if table.has_queues else []), *(escaped(_unit(metric, kind)) for metric in table.columns)]
+        )
+        + r" \\",
         r"\midrule",
     ]
     for row in table.rows:
         cells = [_cell(cell, kind) for cell in row.cells]
-        lines.append(" & ".join([escaped(row.label), *cells]) + r" \\")
+        queue = [escaped(row.queue).replace("->", r"$\to$")] if table.has_queues else []
+        lines.append(" & ".join([escaped(row.label) if row.is_first else "", *queue, *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -247,6 +260,8 @@ def _unit(metric: Any, kind: str) -> str:
 
 
 def _cell(cell: Any, kind: str) -> str:
+    if not cell.mean:
+        return ""
     if cell.mean == "–":
         return "--"
     mean = cell.mean.replace("−", "-")

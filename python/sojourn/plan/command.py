@@ -199,7 +199,11 @@ def _run(options: argparse.Namespace) -> int:
             f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr
         )
         return INTERRUPTED
-    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True))
+    print(
+        text.table(
+            show.headers(plan, outcome.cells[:SHOWN]), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True
+        )
+    )
     if len(outcome.cells) > SHOWN:
         print(f"The first {SHOWN} of {len(outcome.cells)} cells; `sojourn plan show` prints all.")
     print("\n".join(show.notes(plan, outcome.cells)))

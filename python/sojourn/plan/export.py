@@ -78,6 +78,9 @@ def _netcdf(cells: Cells, store: Store, target: Path, _table: str) -> list[Path]
 def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     """Return a plan's runs as an xarray data set.
 
+    With several queues under test, ``sojourn_ms_mean`` and other metrics of queues are of the busiest queue of each
+    cell, which the variable ``queue`` names. ``sojourn_ms_mean@left->right`` and the like are of one queue each, for
+    the 8 busiest.
     A full grid has a dimension for the scheme and for each factor; anything else has one dimension ``cell`` with the
     levels as coordinates. The last dimension is ``replication``; what a cell has fewer is NaN.
     """
@@ -88,12 +91,15 @@ def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     frame = read.frame(cells, store)
     factors = [factor.name for factor in cells.plan.factors]
     names = [name for name in rows.metric_names("runs") if frame[name].notna().any()]
+    of_each = read.of_each_queue(cells, store, names)
+    frame, names = frame.merge(of_each, on="run", how="left"), [*names, *of_each.columns.drop("run")]
+    queue = ["queue"] if len(of_each.columns) > 1 else []
     frame = frame.rename(columns={"scheme": "canonical", "label": "scheme"})
     levels = ["scheme", *factors]
     is_grid = _is_grid(cells, factors)
     index = [*(levels if is_grid else ["cell"]), "replication"]
     found = xarray.Dataset.from_dataframe(
-        frame.sort_values(["cell", "replication"])[[*index, *names]].set_index(index)
+        frame.sort_values(["cell", "replication"])[[*index, *queue, *names]].set_index(index)
     )
     if is_grid:
         # The plan's order, not the alphabet's.
@@ -141,7 +147,7 @@ def _coordinate(values: list[Any]) -> np.ndarray[Any, Any]:
 
 def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
     """Write a ``.flent.gz`` for each run that has time series."""
-    series = read.frame(cells, store, "series")
+    series = read.curves(cells, store, "series", "name")
     if series.empty:
         raise SojournError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
@@ -160,7 +166,7 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
             title=f"{cell}, replication {replication}",
             length_s=float(length_of[run]),
             note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. "
-            "Ping is the sojourn time in the queues under test.",
+            "Ping is the sojourn time in the queue under test, of several in the busiest.",
         )
         words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")
         file = place / f"{FLENT_TEST}-{cells.plan.name}-{number}-{words[:120]}-{replication}.flent.gz"

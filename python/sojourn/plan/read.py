@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from sojourn import metrics, suggest
+from sojourn import headline, metrics, suggest
 from sojourn.core import SojournError
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cells
@@ -63,6 +63,7 @@ def states(cells: Cells, store: Store, names: Sequence[str] = ()) -> list[execut
     found = [execute.CellState(cell, plan.least) for cell in cells]
     wanted = tuple(dict.fromkeys((*(goal.metric for goal in plan.precision), *plan.shown, *names)))
     execute.fill(found, store, wanted, code_of(cells, store), plan)
+    execute.compare(found)
     return found
 
 
@@ -108,9 +109,75 @@ def frame(cells: Cells, store: Store, table: str = "runs") -> pd.DataFrame:
     """
     own = members(cells, store)
     data: pd.DataFrame = store.read(table, runs=own["run"]).to_pandas()
+    if table == "runs":
+        data = _of_headline(data, own, cells, store)
     return own.merge(
         data.drop(columns=["replication"], errors="ignore"), on="run", how="inner", suffixes=("", "_of_run")
     )
+
+
+def curves(cells: Cells, store: Store, table: str, column: str) -> pd.DataFrame:
+    """Return a plan's ``series`` or ``distributions``; a curve without a queue's name is the headline queue's.
+
+    Parameters
+    ----------
+    cells, store
+        Of the plan.
+    table, column
+        The table, and its column with the names of curves.
+    """
+    found = frame(cells, store, table)
+    if found.empty or not found[column].str.startswith(_OF_QUEUES).any():
+        return found
+    queue = found["run"].map(frame(cells, store).set_index("run")["queue"])
+    stem = found[column].str.partition(":")[0]
+    is_first = found[column].str.startswith(_OF_QUEUES) & (found[column] == stem + ":" + queue)
+    return found.assign(**{column: found[column].where(~is_first, stem)})
+
+
+_OF_QUEUES: Final = ("sojourn_ms:", "queue_packets:", "drops_packets_s:")
+"""How the names of curves begin that are of one of several queues under test."""
+
+
+def of_each_queue(cells: Cells, store: Store, names: Sequence[str]) -> pd.DataFrame:
+    """Return metrics of each of several queues under test: a row for each run, a column ``metric@queue``.
+
+    Only ``run`` where one is under test; of more than 8 the busiest of the plan.
+    """
+    wanted = list(filter(metrics.is_of_queues, names))
+    own = members(cells, store)["run"]
+    columns = list(dict.fromkeys(("queue", "under_test", "utilisation", *wanted)))
+    queues: pd.DataFrame = store.read("queues", columns=columns, runs=own).to_pandas()
+    queues = queues[queues["under_test"].astype(bool)]
+    if not queues["run"].duplicated().any():
+        return pd.DataFrame({"run": own})
+    order = headline.tested(queues[["queue", "under_test", "utilisation"]].to_dict("records"))[: headline.MANY]
+    wide = queues[queues["queue"].isin(order)].pivot_table(index="run", columns="queue", values=wanted, sort=False)
+    wide = wide[[pair for queue in order for name in wanted if (pair := (name, queue)) in wide.columns]]
+    wide.columns = pd.Index([headline.at(name, queue) for name, queue in wide.columns])
+    return wide.reset_index()
+
+
+def _of_headline(data: pd.DataFrame, own: pd.DataFrame, cells: Cells, store: Store) -> pd.DataFrame:
+    """Return runs with the metrics of the headline queue of the cells that differ in their scheme alone."""
+    columns = ["queue", "under_test", *filter(metrics.is_of_queues, rows.metric_names("queues"))]
+    queues: pd.DataFrame = store.read("queues", columns=columns, runs=own["run"]).to_pandas()
+    queues = queues[queues["under_test"].astype(bool)]
+    if not queues["run"].duplicated().any():
+        return data
+    factors = [factor.name for factor in cells.plan.factors]
+    family = own.groupby(factors, sort=False, dropna=False).ngroup() if factors else pd.Series(0, index=own.index)
+    queues = queues.assign(family=queues["run"].map(dict(zip(own["run"], family, strict=True))))
+    first = {
+        number: headline.tested(part[["queue", "under_test", "utilisation"]].to_dict("records"))[0]
+        for number, part in queues.groupby("family", sort=False)
+    }
+    chosen = queues[queues["queue"] == queues["family"].map(first)].set_index("run")
+    data = data.set_index("run")
+    names = [name for name in columns[2:] if name in data]
+    data["queue"] = chosen["queue"].reindex(data.index)
+    data[names] = chosen[names].reindex(data.index)
+    return data.reset_index()
 
 
 def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -119,21 +186,23 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        ``cell``, ``scheme``, a column for each factor, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 %
-        interval), ``replications``.
+        ``cell``, ``scheme``, a column for each factor, ``queue``, ``metric``, ``unit``, ``mean``, ``low``, ``high``
+        (95 % interval), ``replications``. Where several queues are under test, metrics of queues have a row for each
+        of the 8 busiest; the column ``queue`` is empty otherwise.
     """
     wanted = tuple(names) or cells.plan.shown
     made = []
     for state in states(cells, store, wanted):
-        for name in wanted:
-            found = state.estimate(name)
+        for name in headline.shown(state.tested, wanted):
+            found, (metric, queue) = state.estimate(name), metrics.split(name)
             low, high = (math.nan if end is None else end for end in (found.low, found.high))
             made.append(
                 {
                     "cell": state.cell.number,
                     SCHEME: state.cell.label,
                     **state.cell.levels,
-                    "metric": name,
+                    "queue": queue,
+                    "metric": metric,
                     "unit": metrics.unit_of(name),
                     "mean": found.mean,
                     "low": low,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pandas as pd
 
-from sojourn import metrics
+from sojourn import headline, metrics
 from sojourn.cli.text import table as layout
 from sojourn.palette import PAPER, looks
 from sojourn.plan import read, stopping
@@ -28,31 +28,48 @@ Combination: TypeAlias = tuple[Value | None, ...]
 _PANELS: Final = 12
 
 
-def headers(plan: Plan) -> list[str]:
+def headers(plan: Plan, states: Sequence[CellState]) -> list[str]:
     """Return the headings of :func:`cell_rows`."""
     found = [metrics.find(name) for name in plan.shown]
     units = [f"{one.name}{f' ({one.shown_unit})' if one.scale != 1 else ''}" for one in found]
-    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *units]
+    queue = ["queue"] if _has_queues(plan, states) else []
+    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *queue, *units]
 
 
 def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
-    """Return a row for each cell: its levels, its runs, its estimates with their intervals."""
+    """Return a row for each cell: its levels, its runs, its estimates with their intervals.
+
+    With several queues under test a cell has a row for each of them, the busiest first.
+    """
     made = []
+    has_queues = _has_queues(plan, states)
     for state in states:
-        estimates = []
-        for name in plan.shown:
-            found, metric = state.estimate(name), metrics.find(name)
-            half = None if found.half_width is None else found.half_width * metric.scale
-            estimates.append(metrics.rounded(found.mean * metric.scale, half))
         levels = [("" if value is None else str(value)) for value in state.cell.levels.values()]
-        made.append([state.cell.label, *levels, str(state.done), *estimates])
+        start = [state.cell.label, *levels, str(state.done)]
+        for number, (queue, names) in enumerate(headline.layout(state.tested, plan.shown)):
+            estimates = ["" if name is None else _shown(state, name) for name in names]
+            made.append([*([""] * len(start) if number else start), *([queue] if has_queues else []), *estimates])
     return made
+
+
+def _shown(state: CellState, name: str) -> str:
+    found, metric = state.estimate(name), metrics.find(name)
+    half = None if found.half_width is None else found.half_width * metric.scale
+    return metrics.rounded(found.mean * metric.scale, half)
+
+
+def _has_queues(plan: Plan, states: Sequence[CellState]) -> bool:
+    """Whether some cell has several queues under test, and a column is of queues."""
+    return any(map(metrics.is_of_queues, plan.shown)) and any(len(state.tested) > 1 for state in states)
 
 
 def terminal(cells: Cells, store: Store) -> str:
     """Return the table of a plan."""
     states = read.states(cells, store)
-    lines = [layout(headers(cells.plan), cell_rows(cells.plan, states), numbers=True), *notes(cells.plan, states)]
+    lines = [
+        layout(headers(cells.plan, states), cell_rows(cells.plan, states), numbers=True),
+        *notes(cells.plan, states),
+    ]
     return "\n".join(lines)
 
 
@@ -150,7 +167,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
             elif is_wide(list(spots.values())):
                 where.set_xscale("log")
                 where.set_xticks(sorted(set(spots.values())), [f"{value:g}" for value in sorted(set(spots.values()))])
-        axes[0].set_ylabel(metric.heading)
+        axes[0].set_ylabel(metric.heading + _at_queue(states, figure.y, "\n"))
         if len(panels) > _PANELS:
             drawn.suptitle(f"the first {_PANELS} of {len(panels)} combinations of {', '.join(others)}")
         drawn_by = {
@@ -169,7 +186,8 @@ def page(cells: Cells, store: Store) -> str:
     figures = [
         {
             "svg": svg.inline(drawn, f"f{k}", f"{figure.y} over {figure.x}"),
-            "caption": f"{metrics.find(figure.y).heading} over {figure.x}. Bars: 95 % intervals of the means.",
+            "caption": f"{metrics.find(figure.y).heading} over {figure.x}{_at_queue(states, figure.y)}. "
+            "Bars: 95 % intervals of the means.",
         }
         for k, (figure, drawn) in enumerate(pictures(cells, store))
     ]  # fmt: skip
@@ -185,13 +203,22 @@ def page(cells: Cells, store: Store) -> str:
         title=plan.name,
         lead=plan.description,
         facts=facts,
-        headers=headers(plan),
+        headers=headers(plan, states),
         rows=cell_rows(plan, states),
         notes=notes(plan, states),
         figures=figures,
         document=store.plans().get(plan.name, ""),
         code=read.code_of(cells, store),
     )
+
+
+def _at_queue(states: Sequence[CellState], name: str, before: str = ", ") -> str:
+    """Name the queue that a figure shows, where several are under test."""
+    queues = {state.tested[0] for state in states if len(state.tested) > 1}
+    if not queues or not metrics.is_of_queues(name):
+        return ""
+    where = f"at {queues.pop()}" if len(queues) == 1 else "at the busiest queue of each cell"
+    return f"{before}{where}"
 
 
 def _panels(combinations: Sequence[Combination]) -> list[Combination]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
 
 SERIES: Final = ("queue_packets", "goodput_bit_s")
-"""The series that are examined, of the headline queue and of all flows; each value is a mean over its sampling interval."""
+"""The series that are examined, of the headline queue and of all flows. Each value is a mean over an interval."""
 _ERROR: Final = 0.01
 """Probability of a false warning of a whole comparison, as far as the test's theory holds."""
 
