@@ -47,6 +47,38 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return pages.table(head, (map(cell, row) for row in rows))
 
 
+QUEUES = """## Which queue a metric is of
+
+A queue has a name that says its direction.
+
+| name | queue |
+| --- | --- |
+| `left->right` | of the link between `left` and `right`, for packets towards `right`; `right->left` is its other direction |
+| `lan:client0` | of the station `client0` on the bus `lan` |
+| `near:phone` | of the station or access point `phone` of the 802.11 cell `near` |
+| `near:ap->phone` | of the access point `ap`, for the station `phone`, with a queue for each station (`air_time_fairness`) |
+
+A metric with the scope `queue` is of one queue. With one queue under test, the value of run scope is that queue's.
+
+With several, it is that of the headline queue: the busiest one under test, which has the highest utilisation. In a
+comparison the utilisation is averaged over all schemes and replications, and in a plan over the schemes and replications
+of one combination of levels, so all of these have the same headline queue. Of equal queues it is the first of the network.
+The column `queue` of `runs` names it. Tables have a row for each queue under test, the busiest first (at most 8; the table
+`queues` has all); metrics that are not of queues are in the first of these rows.
+
+Another queue is named behind an `@`, wherever a metric is named: `--metric sojourn_ms_mean@left->right`, in the `metrics`,
+figures and precision goals of a plan, and in Python. `results.estimate(label, "sojourn_ms_mean", queue="left->right")` is
+the same. Distributions and time series of queues have the queue behind a colon: `sojourn_ms:left->right`. Those of at most
+16 queues under test are kept, the busiest of the run.
+
+The queues under test together are measured where a scenario has `pooled = true`. They are a queue called `all`
+(`sojourn_ms_mean@all`): counts and queue lengths are sums, times and ratios are over the packets of all.
+
+## List
+
+"""
+
+
 def metrics() -> str:
     """The page of metrics."""
     rows = [
@@ -59,6 +91,7 @@ def metrics() -> str:
         + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the "
         + "definition says otherwise. The scope tells whether a metric has a value for the run, for each queue under "
         + "test, or for each flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
+        + QUEUES
         + table(("metric", "unit", "scope", "estimator", "definition"), rows)
     )
 

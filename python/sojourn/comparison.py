@@ -33,9 +33,9 @@ __all__ = ["PLAN", "run"]
 PLAN: Final = "compare"
 """The name of a comparison's plan in its store."""
 
-_OF_PHASES: Final = ("phase", "occurrence", "group", "from_s", "to_s", "measured_s")
+_OF_PHASES: Final = ("phase", "occurrence", "group", "queue", "from_s", "to_s", "measured_s")
 _CONSERVED: Final = ("sent", "delivered", "dropped", "in_flight")
-_FACTS: Final = ("seed", "replication", "duration_s", "warm_up_s", "measured_s", "events")
+_FACTS: Final = ("seed", "replication", "duration_s", "warm_up_s", "measured_s", "events", "queue")
 
 
 def run(

@@ -105,7 +105,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
                 run = section("run")
                 key = {"scheme": label, "seed": run["seed"], "replication": run["replication"]}
                 found.extend(_rows(name, key, section))
-            if name == "runs" and len(self.tested) > 1:
+            if name == "runs" and self.tested:
                 headline.resolve(found, self.rows("queues"), self.tested[0])
             self._rows[name] = _complete(name, found) if name in _SCOPES else found
         return self._rows[name]

@@ -116,6 +116,11 @@ def frame(cells: Cells, store: Store, table: str = "runs") -> pd.DataFrame:
     )
 
 
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
 def curves(cells: Cells, store: Store, table: str, column: str) -> pd.DataFrame:
     """Return a plan's ``series`` or ``distributions``; a curve without a queue's name is the headline queue's.
 
@@ -151,11 +156,11 @@ def of_each_queue(cells: Cells, store: Store, names: Sequence[str]) -> pd.DataFr
     queues = queues[queues["under_test"].astype(bool)]
     if not queues["run"].duplicated().any():
         return pd.DataFrame({"run": own})
-    order = headline.tested(queues[["queue", "under_test", "utilisation"]].to_dict("records"))[: headline.MANY]
+    order = headline.tested(records(queues[["queue", "under_test", "utilisation"]]))[: headline.MANY]
     wide = queues[queues["queue"].isin(order)].pivot_table(index="run", columns="queue", values=wanted, sort=False)
-    wide = wide[[pair for queue in order for name in wanted if (pair := (name, queue)) in wide.columns]]
-    wide.columns = pd.Index([headline.at(name, queue) for name, queue in wide.columns])
-    return wide.reset_index()
+    there = [(name, queue) for queue in order for name in wanted if (name, queue) in wide.columns]
+    found = {headline.at(name, queue): wide[name][queue] for name, queue in there}
+    return pd.DataFrame(found).reset_index()
 
 
 def _of_headline(data: pd.DataFrame, own: pd.DataFrame, cells: Cells, store: Store) -> pd.DataFrame:
@@ -169,7 +174,7 @@ def _of_headline(data: pd.DataFrame, own: pd.DataFrame, cells: Cells, store: Sto
     family = own.groupby(factors, sort=False, dropna=False).ngroup() if factors else pd.Series(0, index=own.index)
     queues = queues.assign(family=queues["run"].map(dict(zip(own["run"], family, strict=True))))
     first = {
-        number: headline.tested(part[["queue", "under_test", "utilisation"]].to_dict("records"))[0]
+        number: headline.tested(records(part[["queue", "under_test", "utilisation"]]))[0]
         for number, part in queues.groupby("family", sort=False)
     }
     chosen = queues[queues["queue"] == queues["family"].map(first)].set_index("run")

@@ -291,6 +291,11 @@ impl Simulation {
             distributions.insert(name("queue_packets"), distribution(&one.waiting.cdf()));
         }
         let all = (self.network.pooled && tested.len() > 1).then(|| self.merge_tested(self.end, measured));
+        if let Some(all) = &all {
+            let name = |quantity| of_queue(quantity, ALL, tested.len());
+            distributions.insert(name("sojourn_ms"), distribution(&all.sojourn.histogram.cdf_ms()));
+            distributions.insert(name("queue_packets"), distribution(&all.waiting.cdf()));
+        }
         let phases = self.phase_reports(compared);
         let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is not reported makes room for the reports.

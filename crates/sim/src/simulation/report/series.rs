@@ -2,7 +2,7 @@
 
 use super::super::net::Place;
 use super::super::{Simulation, What};
-use super::{of_queue, Series};
+use super::{of_queue, Series, ALL};
 use crate::port::Port;
 use crate::scenario::{Network, PortKind};
 use crate::transport::Sender;
@@ -32,10 +32,10 @@ pub(crate) struct Recorder {
     links: Vec<OfLink>,
 }
 
-/// A queue under test: its port in the network, its totals at the last point, and a value of each of [`OF_TESTED`].
+/// A queue under test: its port in the network, none for all together, its totals at the last point, and a value of each of [`OF_TESTED`].
 #[derive(Clone, Debug)]
 struct OfTested {
-    port: usize,
+    port: Option<usize>,
     last: Totals,
     values: [Vec<Option<f64>>; OF_TESTED.len()],
 }
@@ -80,7 +80,9 @@ impl Recorder {
     pub fn new(interval: Span, network: &Network, places: &[Place], ports: &[Port]) -> Self {
         let flows = if network.flow_series { network.flows.len() } else { 0 };
         let tested = || network.ports.iter().enumerate().filter(|(_, port)| port.under_test);
-        let own = tested().map(|(port, _)| OfTested { port, last: Totals::default(), values: Default::default() }).collect();
+        let together = (network.pooled && tested().count() > 1).then_some(None);
+        let own = tested().map(|(port, _)| Some(port)).chain(together);
+        let own = own.map(|port| OfTested { port, last: Totals::default(), values: Default::default() }).collect();
         let queues = tested().filter(|_| network.internal_series).map(|(port, _)| (port, BTreeMap::new())).collect();
         let rates = |index: usize| {
             let traced = match places.get(index) {
@@ -112,15 +114,16 @@ impl Recorder {
         compared: &[usize],
         names: impl Iterator<Item = &'a str>,
     ) -> Vec<Series> {
-        let several = self.tested.len();
+        let several = network.ports.iter().filter(|port| port.under_test).count();
         let goodput = ("goodput_bit_s".to_owned(), "bit/s", self.goodput);
         let mut own = Vec::with_capacity(compared.len());
-        for port in compared {
-            let found = self.tested.iter().position(|one| one.port == *port);
+        for port in compared.iter().map(|port| Some(*port)).chain([None]) {
+            let found = self.tested.iter().position(|one| one.port == port);
             own.extend(found.map(|place| self.tested.swap_remove(place)));
         }
         let of_queues = own.into_iter().flat_map(|one| {
-            let name = move |quantity| of_queue(quantity, &network.ports[one.port].name, several).into_owned();
+            let queue = one.port.map_or(ALL, |port| &*network.ports[port].name);
+            let name = move |quantity| of_queue(quantity, queue, several).into_owned();
             OF_TESTED.iter().zip(one.values).map(move |((quantity, unit), value)| (name(quantity), *unit, value))
         });
         let mut series: Vec<_> = of_queues.collect();
@@ -185,19 +188,27 @@ impl Simulation {
     /// Time series: running totals now, of all flows and of each queue under test.
     pub(super) fn snapshot(&mut self) -> (Snapshot, Vec<Totals>) {
         let Some(recorder) = &self.recorder else { return Default::default() };
-        let tested: Vec<usize> = recorder.tested.iter().map(|one| one.port).collect();
+        let tested: Vec<Option<usize>> = recorder.tested.iter().map(|one| one.port).collect();
         self.net.settle_before();
         let now = self.net.now;
-        let mut totals = vec![Totals::default(); tested.len()];
-        for (port, totals) in tested.into_iter().zip(&mut totals) {
-            let Place::Port(place) = self.net.places[port] else { continue };
+        let mut totals = Vec::with_capacity(tested.len());
+        let mut all = Totals::default();
+        for port in tested {
+            let Some(Place::Port(place)) = port.map(|port| self.net.places[port]) else {
+                totals.push(all);
+                continue;
+            };
             let port = &mut self.net.ports[place as usize];
             port.probe.waiting.settle(now);
-            *totals = Totals {
+            let own = Totals {
                 queue_integral: port.probe.waiting.integral(),
                 sojourn: (port.probe.sojourn.moments.count(), port.probe.sojourn.moments.sum_ns()),
                 drops: port.server.counters().dropped_total().packets,
             };
+            all.queue_integral += own.queue_integral;
+            all.sojourn = (all.sojourn.0 + own.sojourn.0, all.sojourn.1 + own.sojourn.1);
+            all.drops += own.drops;
+            totals.push(own);
         }
         (Snapshot { at: now, payload: self.payload_all() }, totals)
     }
