@@ -53,26 +53,29 @@ A queue has a name that says its direction.
 
 | name | queue |
 | --- | --- |
-| `left->right` | of the link between `left` and `right`, for packets towards `right`; `right->left` is its other direction |
+| `left->right` | of the link between `left` and `right`, for packets towards `right` |
+| `right->left` | of the same link, in the other direction |
 | `lan:client0` | of the station `client0` on the bus `lan` |
 | `near:phone` | of the station or access point `phone` of the 802.11 cell `near` |
-| `near:ap->phone` | of the access point `ap`, for the station `phone`, with a queue for each station (`air_time_fairness`) |
+| `near:ap->phone` | of the access point `ap` for the station `phone`, with a queue for each station |
 
 A metric with the scope `queue` is of one queue. With one queue under test, the value of run scope is that queue's.
 
 With several, it is that of the headline queue: the busiest one under test, which has the highest utilisation. In a
-comparison the utilisation is averaged over all schemes and replications, and in a plan over the schemes and replications
-of one combination of levels, so all of these have the same headline queue. Of equal queues it is the first of the network.
-The column `queue` of `runs` names it. Tables have a row for each queue under test, the busiest first (at most 8; the table
-`queues` has all); metrics that are not of queues are in the first of these rows.
+comparison, the utilisation is averaged over all schemes and replications. In a plan, it is averaged over the schemes
+and replications of one combination of levels. So everything that is compared has the same headline queue. Of equal
+queues it is the first of the network. The column `queue` of `runs` names it.
 
-Another queue is named behind an `@`, wherever a metric is named: `--metric sojourn_ms_mean@left->right`, in the `metrics`,
-figures and precision goals of a plan, and in Python. `results.estimate(label, "sojourn_ms_mean", queue="left->right")` is
-the same. Distributions and time series of queues have the queue behind a colon: `sojourn_ms:left->right`. Those of at most
-16 queues under test are kept, the busiest of the run.
+Tables have a row for each queue under test, the busiest first: at most 8, and the table `queues` has all. Metrics
+that are not of queues are in the first of these rows.
+
+Another queue is named behind an `@`, wherever a metric is named: `--metric sojourn_ms_mean@left->right`, and in the
+metrics, figures and precision goals of a plan. In Python, `results.estimate(label, "sojourn_ms_mean",
+queue="left->right")` is the same. Distributions and time series of queues have the queue behind a colon:
+`sojourn_ms:left->right`. Those of the 16 busiest queues under test of a run are kept.
 
 The queues under test together are measured where a scenario has `pooled = true`. They are a queue called `all`
-(`sojourn_ms_mean@all`): counts and queue lengths are sums, times and ratios are over the packets of all.
+(`sojourn_ms_mean@all`). Counts and queue lengths are sums; times and ratios are over the packets of all queues.
 
 ## List
 

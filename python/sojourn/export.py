@@ -66,7 +66,7 @@ def summary_by_group(results: Results, names: Sequence[str] | None = None) -> It
 def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a summary of each phase: columns :data:`SUMMARY_BY_PHASE`.
 
-    The group is empty for all flows and the queues under test, and then each group of flows in turn.
+    The group is empty for all flows and for each queue under test, and then each group of flows in turn.
     """
     rows = tables.rows(results.frames, "phases")
     known = tables.metric_names("phases", rows[0]) if rows else []

@@ -64,8 +64,8 @@ def layout(queues: Sequence[str], names: Sequence[str]) -> list[tuple[str, list[
 
 
 def shown(queues: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the names that :func:`layout` has in its rows."""
-    return [name for _, own in layout(queues, names) for name in own if name]
+    """Return the names that :func:`layout` has in its rows, each once."""
+    return list(dict.fromkeys(name for _, own in layout(queues, names) for name in own if name))
 
 
 def frame(results: Results) -> pd.DataFrame:

@@ -235,6 +235,8 @@ def headlines(results: Results) -> list[str]:
     for name in _HEADLINES:
         if not _says_something(results, name):
             continue
+        if len(results.tested) > 1 and metrics.is_of_queues(name):
+            name = headline.at(name, results.queue)  # noqa: PLW2901 - the same metric, and its queue
         metric = metrics.find(name)
         known = {label: results.estimate(label, name) for label in results.labels}
         known = {label: found for label, found in known.items() if math.isfinite(found.mean)}
@@ -359,11 +361,8 @@ def flow_groups(results: Results) -> str:
 
 def busiest_queue(results: Results) -> str:
     """Name the queue that figures show: the only one under test, or the busiest of several."""
-    if not results.queue:
-        return "the queues under test"
-    return (
-        f"{results.queue}, the busiest queue under test" if len(results.tested) > 1 else f"the queue {results.queue}"
-    )
+    busiest = "busiest " if len(results.tested) > 1 else ""
+    return f"the {busiest}queue under test ({results.queue})" if results.queue else "the queues under test"
 
 
 def tested_queues(results: Results) -> str:

@@ -61,7 +61,9 @@ pub struct Document {
     pub changes: Vec<ChangeTable>,
 }
 
-/// Time series that a run records. Where the rate of a link behind a queue under test changes, `capacity_bit_s:` and the queue's
+/// Time series that a run records: `queue_packets`, `sojourn_ms` and `drops_packets_s` of the queue under test, and
+/// `goodput_bit_s` of all flows. Several queues under test have their names behind a colon, as in
+/// `queue_packets:left->right`; the 16 busiest are kept. Where the rate of a link behind a queue under test changes, `capacity_bit_s:` and the queue's
 /// name are what the link could send.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
