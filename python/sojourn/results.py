@@ -157,9 +157,9 @@ class Results:
 
         Columns ``phase`` (its name), ``occurrence`` (which of this name, from 1; 0 for all of them together),
         ``group`` (a group of flows; empty for all traffic), ``queue``, ``from_s``, ``to_s``, ``measured_s``, and
-        metrics: of all flows and the queue under test, or of a group. Where several queues are under test, the first row
-        of a phase has the one that was the busiest in the run, and each other one has a row of its own. Groups are
-        reported for all phases of one name together.
+        metrics: of all flows and the queue under test, or of a group. Where several queues are under test, the first
+        row of a phase has the one that was the busiest in the run, and each other one has a row of its own. Groups
+        are reported for all phases of one name together.
         """
         return self.frames["phases"]
 

@@ -33,8 +33,8 @@ def results() -> sj.Results:
 
 
 def test_the_headline_is_the_full_queue_and_not_the_mean_of_both(results: sj.Results) -> None:
-    # The downloads fill their direction. Acknowledgements are 52 B for two segments of 1500 B (1.7 %) to at most 84 B, with
-    # SACK blocks, for each segment (5.6 %). Pooled, the two links would be used to at most 53 %.
+    # The downloads fill their direction. Acknowledgements are 52 B for two segments of 1500 B (1.7 %) to 84 B,
+    # with SACK blocks, for each segment (5.6 %). Pooled, the two links would be used to at most 53 %.
     assert results.tested == (DOWN, UP)
     assert set(results.runs["queue"]) == {DOWN}
     for label in results.labels:
@@ -46,8 +46,8 @@ def test_the_headline_is_the_full_queue_and_not_the_mean_of_both(results: sj.Res
 
 
 def test_the_queue_is_the_busiest_over_all_runs_that_are_compared() -> None:
-    # In the run of A, "x->y" is the busier (0.6 against 0.5), in that of B it is the other one (0.3 against 0.9). The means
-    # are 0.45 and 0.7, so both runs are of "y->x".
+    # In the run of A, "x->y" is the busier (0.6 against 0.5), in that of B it is the other one (0.3 against 0.9). The
+    # means are 0.45 and 0.7, so both runs are of "y->x".
     def document(first: float, second: float, own: str) -> dict[str, object]:
         queues = [
             {"name": name, "under_test": name != "z->y", "scheme": "codel", "metrics": {"utilisation": share}}
@@ -152,7 +152,8 @@ def test_phases_are_of_one_queue() -> None:
     rows = found.summary(["utilisation", "goodput_bit_s"], by="phase")
     whole = rows[(rows["scheme"] == "codel") & (rows["group"] == "")]
     assert list(whole["queue"]) == [DOWN, UP, ""] * len(found.phase_names)
-    assert DOWN in text.phases(found) and UP in text.phases(found)
+    assert DOWN in text.phases(found)
+    assert UP in text.phases(found)
 
 
 PLAN = """
@@ -188,7 +189,8 @@ def test_a_plan_says_what_a_comparison_says(
     assert set(runs["queue"]) == {DOWN}
     assert set(read.curves(cells, opened, "series", "name")["name"]) >= {"sojourn_ms", f"sojourn_ms:{UP}"}
     data = export.dataset(cells, opened)
-    assert float(data[f"utilisation@{UP}"].max()) < 0.1 < 0.9 < float(data["utilisation"].min())
+    assert float(data[f"utilisation@{UP}"].max()) < 0.1
+    assert float(data["utilisation"].min()) > 0.9
     stored = query.query(opened, "SELECT DISTINCT queue FROM runs").to_pylist()
     assert stored == [{"queue": DOWN}]
 
@@ -203,7 +205,7 @@ def test_goals_and_metrics_of_a_plan_may_name_a_queue(tmp_path: Path) -> None:
     goals = f'[precision]\nmetric = "queue_packets_mean@{UP}"\nwithin = "2 packets"\nfloor = 2\nceiling = 5\n'
     file.write_text(f'name = "goal"\nscenario = "{tmp_path / "net.toml"}"\nschemes = ["codel"]\n{goals}')
     outcome = execute.run(document.load(file), tmp_path / "store")
-    # The queue of acknowledgements is empty in every run, so the first two replications suffice; a quarter more follows.
+    # The queue of acknowledgements is empty in every run: two replications suffice, and a quarter more follows.
     assert outcome.cells[0].done == 3
     assert outcome.cells[0].estimate(f"queue_packets_mean@{UP}").mean < 1
 

@@ -28,7 +28,7 @@ Combination: TypeAlias = tuple[Value | None, ...]
 _PANELS: Final = 12
 
 
-def headers(plan: Plan, states: Sequence[CellState]) -> list[str]:
+def headers(plan: Plan, states: Sequence[CellState] = ()) -> list[str]:
     """Return the headings of :func:`cell_rows`."""
     found = [metrics.find(name) for name in plan.shown]
     units = [f"{one.name}{f' ({one.shown_unit})' if one.scale != 1 else ''}" for one in found]

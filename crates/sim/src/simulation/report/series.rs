@@ -41,7 +41,8 @@ struct OfTested {
 }
 
 /// Series of each queue under test.
-const OF_TESTED: [(&str, &str); 3] = [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("drops_packets_s", "packets/s")];
+const OF_TESTED: [(&str, &str); 3] =
+    [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("drops_packets_s", "packets/s")];
 
 /// What a link can send, and the mean of it in each interval in bit/s.
 #[derive(Clone, Debug)]
@@ -128,7 +129,12 @@ impl Recorder {
         });
         let mut series: Vec<_> = of_queues.collect();
         series.insert(series.len().min(2), goodput);
-        let series = series.into_iter().map(|(name, unit, value)| Series { name, unit: unit.into(), t_s: self.t_s.clone(), value });
+        let series = series.into_iter().map(|(name, unit, value)| Series {
+            name,
+            unit: unit.into(),
+            t_s: self.t_s.clone(),
+            value,
+        });
         let flows = names
             .zip(self.flows)
             .flat_map(|(name, flow)| OF_FLOWS.iter().zip(flow.values).map(move |(of, value)| (name, of, value)));
