@@ -63,7 +63,7 @@ def test_a_summary_by_phase_has_a_row_for_each_phase_and_group(
     results: Results, command: Command, tmp_path: Path
 ) -> None:
     table = results.summary(by="phase")
-    assert list(table.columns[:5]) == ["scheme", "phase", "group", "metric", "unit"]
+    assert list(table.columns[:6]) == ["scheme", "phase", "group", "queue", "metric", "unit"]
     assert table["phase"].unique().tolist() == ["start", "slow", "fast"]
     assert table["group"].unique().tolist() == ["", "bulk", "call"]
     row = table[(table["scheme"] == "codel") & (table["phase"] == "slow") & (table["metric"] == "goodput_bit_s")]
