@@ -75,7 +75,8 @@ queue="left->right")` is the same. Distributions and time series of queues have 
 `sojourn_ms:left->right`. Those of the 16 busiest queues under test of a run are kept.
 
 The queues under test together are measured where a scenario has `pooled = true`. They are a queue called `all`
-(`sojourn_ms_mean@all`). Counts and queue lengths are sums; times and ratios are over the packets of all queues.
+(`sojourn_ms_mean@all`). Counts and queue lengths are sums, times and ratios are over the packets of all queues, and
+utilisation is the share of the time of all their links.
 
 ## List
 

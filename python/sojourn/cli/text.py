@@ -147,7 +147,8 @@ def single(results: Results) -> str:
         metric, queue = metrics.split(name)
         number = shown(results, label, name, scaled=False)
         rows.append([metric, *([queue] if several else []), number, metrics.unit_of(metric)])
-    return table(["metric", *(["queue"] if several else []), "mean", "unit"], rows)
+    body = table(["metric", *(["queue"] if several else []), "mean", "unit"], rows)
+    return "\n".join([body, *filter(None, [headline.more(results)])])
 
 
 def footnote(results: Results) -> str:
