@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn import SojournError, headline, metrics, tables
 from sojourn.cli import main, text
-from sojourn.plan import Precision, document, execute, export, query, read
+from sojourn.plan import Plan, Precision, document, execute, expand, export, query, read
 from sojourn.plan.store import Store
 
 DOWN, UP = "left->right", "right->left"
@@ -200,6 +200,11 @@ def test_goals_and_metrics_of_a_plan_may_name_a_queue(tmp_path: Path) -> None:
     assert goal.half_width(50.0) == 2.0
     with pytest.raises(SojournError, match="unknown metric"):
         Precision(f"queue_packets_meen@{DOWN}", "5 %")
+    wrong = Plan("wrong", network().to_toml(), schemes=(sj.Scheme("codel"),), metrics=("utilisation@right->lefft",))
+    with pytest.raises(
+        SojournError, match=r"`utilisation@right->lefft`: unknown queue .* \(did you mean `right->left`"
+    ):
+        expand.cells(wrong)
     file = tmp_path / "goal.toml"
     (tmp_path / "net.toml").write_text(network().to_toml())
     goals = f'[precision]\nmetric = "queue_packets_mean@{UP}"\nwithin = "2 packets"\nfloor = 2\nceiling = 5\n'

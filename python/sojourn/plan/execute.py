@@ -288,8 +288,7 @@ class Driver:
 
     def _outcome(self, *, stopped: bool) -> Outcome:
         failures = tuple(self.failures)
-        if not self._cells.parts:
-            compare(self.states)
+        compare(self.states)
         return Outcome(self.plan, self.store.folder, tuple(self.states), self.ran, self.found, failures, stopped)
 
     def _enqueue(self, states: Iterable[CellState], since: int = 0) -> None:
