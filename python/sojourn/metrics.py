@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +53,9 @@ _FAMILIES: Final = (
 
 _REAL: Final = ("lateness_ms_", "late_ratio", "marked_late_", "repeated_runs")
 """How the metrics begin that only runs on real packets have."""
+
+_PLACE: Final = re.compile(r"([a-z0-9_]+)@(all|.*(?:->|:).*)")
+"""The name of a metric of one queue: ``sojourn_ms_mean@left->right``."""
 
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
@@ -137,9 +140,10 @@ class Metric:
     @property
     def phrase(self) -> str:
         """The title inside a sentence: ``mean queueing delay``."""
-        what, _, which = self.title.partition(", ")
+        title, at, queue = self.title.partition(" at ")
+        what, _, which = title.partition(", ")
         lower = what if what.startswith("Jain") or what.isupper() else f"{what[:1].lower()}{what[1:]}"
-        return f"{which} {lower}" if which else lower
+        return f"{which} {lower}{at}{queue}" if which else f"{lower}{at}{queue}"
 
     @property
     def heading(self) -> str:
@@ -179,8 +183,32 @@ def catalogue() -> dict[tuple[str, str], Metric]:
     return found
 
 
+def split(name: str) -> tuple[str, str]:
+    """Return a metric's name and the queue behind its ``@``, which is empty if there is none.
+
+    Examples
+    --------
+    >>> split("sojourn_ms_mean@left->right")
+    ('sojourn_ms_mean', 'left->right')
+    >>> split("utilisation")
+    ('utilisation', '')
+    """
+    found = _PLACE.fullmatch(name)
+    return (found[1], found[2]) if found else (name, "")
+
+
+def is_of_queues(name: str) -> bool:
+    """Return whether a metric describes queues: where several are under test, each has its own value."""
+    return ("queue", name) in catalogue()
+
+
 def find(name: str, scope: str = "run") -> Metric:
     """Return a metric by name; a queue's metric also describes the run's metric of that name."""
+    metric, queue = split(name)
+    if queue and is_of_queues(metric):
+        found = find(metric, "queue")
+        where = "all queues under test" if queue == "all" else queue
+        return replace(found, name=name, title=f"{found.title} at {where}")
     known = catalogue()
     for where in (scope, "run", "queue", "group", "flow"):
         if (where, name) in known:
@@ -201,7 +229,7 @@ def unit_of(name: str, scope: str = "run") -> str:
 def order(names: Iterable[str]) -> list[str]:
     """Sort names of metrics as the documentation has them; unknown ones come last."""
     known = {name: place for place, (_, name) in reversed(list(enumerate(catalogue())))}
-    return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+    return sorted(names, key=lambda name: (known.get(split(name)[0], len(known)), name))
 
 
 def rounded(value: float, half_width: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sojourn import inert, metrics, stats, suggest, tables
+from sojourn import headline, inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats, repeats, warmup
@@ -91,8 +91,55 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row per run, one column per metric."""
+        """One row per run, one column per metric; those of queues are of the one in the column ``queue``."""
         return self.frames["runs"]
+
+    @cached_property
+    def tested(self) -> tuple[str, ...]:
+        """The names of the queues under test, the busiest first.
+
+        The first one is the headline queue: where no queue is named, metrics of queues are of it. It has the highest
+        utilisation, averaged over the runs of all schemes.
+        """
+        found = headline.tested(tables.rows(self.frames, "queues"))
+        first = str(self._rows[0]["queue"]) if self._rows else ""
+        return tuple(sorted(found, key=lambda name: name != first))
+
+    @property
+    def queue(self) -> str:
+        """The name of the headline queue: the first of :attr:`tested`, or empty."""
+        return self.tested[0] if self.tested else ""
+
+    def at_queues(self, names: Iterable[str]) -> list[str]:
+        """Return names of metrics with those of queues once for each queue under test (at most 8), the busiest first.
+
+        With one queue under test the names stay as they are; else those of queues become ``metric@queue``. Names that
+        have a queue keep it.
+        """
+        if len(self.tested) < 2:
+            return list(names)
+        queues = self.tested[: headline.MANY]
+        every = (
+            [headline.at(name, queue) for queue in queues] if metrics.is_of_queues(name) else [name] for name in names
+        )
+        return [name for several in every for name in several]
+
+    def curve(self, quantity: str, queue: str | None = None) -> str:
+        """Return the name that a quantity of a queue has among distributions and time series.
+
+        It is ``sojourn_ms``, or ``sojourn_ms:left->right`` where several queues are under test.
+
+        Parameters
+        ----------
+        quantity
+            ``sojourn_ms``, ``queue_packets`` or ``drops_packets_s``; others keep their name.
+        queue
+            By default the headline queue.
+        """
+        is_of_queues = quantity in ("sojourn_ms", "queue_packets", "drops_packets_s")
+        if not is_of_queues or len(self.tested) < 2:
+            return quantity
+        return f"{quantity}:{self.queue if queue is None else queue}"
 
     @property
     def queues(self) -> pd.DataFrame:
@@ -114,8 +161,10 @@ class Results:
         """The statistics of phases between changes, one row per phase and run; empty without changes.
 
         Columns ``phase`` (its name), ``occurrence`` (which of this name, from 1; 0 for all of them together),
-        ``group`` (a group of flows; empty for all traffic), ``from_s``, ``to_s``, ``measured_s``, and metrics: of the
-        queues under test and of all flows, or of a group. Groups are reported for all phases of one name together.
+        ``group`` (a group of flows; empty for all traffic), ``queue``, ``from_s``, ``to_s``, ``measured_s``, and
+        metrics: of all flows and the queue under test, or of a group. Where several queues are under test, the first
+        row of a phase has the one that was the busiest in the run, and each other one has a row of its own. Groups
+        are reported for all phases of one name together.
         """
         return self.frames["phases"]
 
@@ -136,7 +185,10 @@ class Results:
 
     @property
     def distributions(self) -> pd.DataFrame:
-        """Distribution functions over the queues under test: share ``cumulative`` at or below ``value``."""
+        """Distribution functions of queues and flows: share ``cumulative`` at or below ``value``.
+
+        Where several queues are under test, each of the 16 busiest of a run has its own: ``sojourn_ms:left->right``.
+        """
         return self.frames["distributions"]
 
     @property
@@ -204,7 +256,9 @@ class Results:
         """Return the metrics that at least one run has."""
         return [name for name, values in self._metrics.items() if np.isfinite(values).any()]
 
-    def values(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Floats:
+    def values(
+        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None, queue: str | None = None
+    ) -> Floats:
         """Return a metric's values of one scheme, by replication.
 
         Parameters
@@ -212,16 +266,19 @@ class Results:
         label
             Of the scheme.
         metric
-            Of run scope; with `group` of group scope.
+            Of run scope; with `group` of group scope. ``sojourn_ms_mean@left->right`` has the queue in its name.
         group
             A group of flows (the name of a ``[[flows]]`` table); by default all traffic together.
         phase
             The name of a phase, of which all occurrences count together; by default the whole measured time.
+        queue
+            The queue that a metric of queues is of; by default the headline queue (:attr:`queue`). ``all`` are those
+            under test together, which a scenario with ``pooled = true`` measures.
 
         Raises
         ------
         SojournError
-            Unknown scheme, group, phase or metric.
+            Unknown scheme, group, phase, queue or metric.
 
         Examples
         --------
@@ -231,10 +288,17 @@ class Results:
         >>> bool(results.values(results.labels[0], "goodput_bit_s", phase="slow")[0] < 5e6)
         True
         """
-        return self._values(label, metric, group, phase)[1]
+        return self._values(label, _at(metric, queue), group, phase)[1]
 
     def pairs(
-        self, label: str, baseline: str, metric: str, group: str | None = None, *, phase: str | None = None
+        self,
+        label: str,
+        baseline: str,
+        metric: str,
+        group: str | None = None,
+        *,
+        phase: str | None = None,
+        queue: str | None = None,
     ) -> tuple[Floats, Floats]:
         """Return a metric's values of two schemes in the replications that both have, in the same order.
 
@@ -242,7 +306,7 @@ class Results:
         ----------
         label, baseline
             Of the schemes.
-        metric, group, phase
+        metric, group, phase, queue
             As for :meth:`values`.
 
         Raises
@@ -250,6 +314,7 @@ class Results:
         SojournError
             As :meth:`values`.
         """
+        metric = _at(metric, queue)
         (ours, values), (theirs, base) = (self._values(one, metric, group, phase) for one in (label, baseline))
         if ours == theirs:
             return values, base
@@ -259,14 +324,39 @@ class Results:
     def _values(self, label: str, metric: str, group: str | None, phase: str | None) -> tuple[list[int], Floats]:
         """Return the replications of a scheme, and its values of a metric in them."""
         self._known(label)
-        if phase is None and group is None:
+        name, queue = metrics.split(metric)
+        if phase is not None:
+            rows = self._phase_rows(metric, group, phase)
+            name = name if group is None and metrics.is_of_queues(name) else metric
+        elif group is not None:
+            rows, name = self._group_rows(metric, group), metric
+        elif queue:
+            rows = self._of_queues.get((label, headline.named(metric, self.tested, self._queue_names)), [])
+        else:
             if metric not in self._metrics:
                 raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
             places = self._places[label]
             return [self._rows[place]["replication"] for place in places], self._metrics[metric][places]
-        rows = self._group_rows(metric, group) if phase is None else self._phase_rows(metric, group, phase)
         own = sorted((row for row in rows if row["scheme"] == label), key=lambda row: int(row["replication"]))
-        return [row["replication"] for row in own], np.array([row[metric] for row in own], dtype=np.float64)
+        values = np.array([row.get(name, math.nan) for row in own], dtype=np.float64)
+        return [row["replication"] for row in own], values
+
+    def has(self, metric: str) -> bool:
+        """Return whether the results have a metric, and its queue if its name has one."""
+        name, queue = metrics.split(metric)
+        return name in self._metrics and (not queue or queue in self._queue_names)
+
+    @cached_property
+    def _of_queues(self) -> dict[tuple[str, str], list[tables.Row]]:
+        """The rows of each scheme and queue."""
+        found: dict[tuple[str, str], list[tables.Row]] = {}
+        for row in tables.rows(self.frames, "queues"):
+            found.setdefault((str(row["scheme"]), str(row["queue"])), []).append(row)
+        return found
+
+    @cached_property
+    def _queue_names(self) -> dict[str, None]:
+        return dict.fromkeys(queue for _, queue in self._of_queues)
 
     def _group_rows(self, metric: str, group: str | None) -> list[tables.Row]:
         rows = tables.rows(self.frames, "groups")
@@ -283,6 +373,17 @@ class Results:
             raise SojournError(suggest.unknown("phase", phase, self.phase_names))
         rows = [row for row in tables.rows(self.frames, "phases") if row["phase"] == phase and not row["occurrence"]]
         groups = dict.fromkeys(str(row["group"]) for row in rows)
+        # The first row of a run has what is of all flows.
+        first: dict[tuple[Any, ...], tables.Row] = {}
+        of_queues = metrics.is_of_queues(metrics.split(metric)[0]) and group is None
+        queue = (
+            headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows)) if of_queues else ""
+        )
+        metric = metrics.split(metric)[0] if of_queues else metric
+        for row in rows:
+            if not queue or row["queue"] == queue:
+                first.setdefault((row["scheme"], row["replication"], row["group"]), row)
+        rows = list(first.values())
         if group is not None and group not in groups:
             raise SojournError(suggest.unknown("group of flows", group, [name for name in groups if name]))
         known = [*tables.metric_names("phases", rows[0]), "measured_s"]
@@ -308,13 +409,16 @@ class Results:
             places[self._rows[place]["scheme"]].append(place)
         return places
 
-    def estimate(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Estimate:
+    def estimate(
+        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None, queue: str | None = None
+    ) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
         side: 0.4 % of the value. That of a metric with a range lies in it. Identical replications (:attr:`repeated`)
-        have no interval. See :mod:`sojourn.stats.estimates`.
+        have no interval. See :mod:`sojourn.stats.estimates`. `queue` is that of :meth:`values`.
         """
+        metric = _at(metric, queue)
         return self.mean(label, self.values(label, metric, group, phase=phase), metrics.quantity(metric))
 
     def mean(self, label: str, values: Sequence[float] | Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
@@ -332,14 +436,21 @@ class Results:
         return stats.estimate(values, of, repeated=label in self.repeated)
 
     def difference(
-        self, label: str, metric: str, baseline: str, group: str | None = None, *, phase: str | None = None
+        self,
+        label: str,
+        metric: str,
+        baseline: str,
+        group: str | None = None,
+        *,
+        phase: str | None = None,
+        queue: str | None = None,
     ) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval.
 
         That of a quantile includes half of the bucket of each of the two values. It has no interval where the
-        replications of both schemes are identical (:attr:`repeated`).
+        replications of both schemes are identical (:attr:`repeated`). `queue` is that of :meth:`values`.
         """
-        both = self.pairs(label, baseline, metric, group, phase=phase)
+        both = self.pairs(label, baseline, metric, group, phase=phase, queue=queue)
         return stats.paired(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
@@ -390,7 +501,7 @@ class Results:
 
     def labels_beside(self, baseline: str, metric: str) -> list[str]:
         """Return the labels of all schemes but the baseline; none where there is no baseline or no such metric."""
-        if baseline not in self.labels or metric not in self._metrics:
+        if baseline not in self.labels or not self.has(metric):
             return []
         return [label for label in self.labels if label != baseline]
 
@@ -404,7 +515,8 @@ class Results:
         label
             Of the scheme.
         quantity
-            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
+            ``sojourn_ms`` or ``queue_packets`` of the headline queue (``sojourn_ms:left->right`` of another one under
+            test), or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
         share
             Of the distribution below the quantile: 0.99.
 
@@ -413,7 +525,7 @@ class Results:
         SojournError
             Unknown scheme, or a quantity that the results have no distribution of.
         """
-        points = self.distributions
+        points, quantity = self.distributions, self.curve(quantity)
         points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
@@ -427,12 +539,14 @@ class Results:
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
         """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
 
+        ``queue_packets`` and ``sojourn_ms`` are of the headline queue.
+
         Raises
         ------
         SojournError
             Unknown scheme, or no such series.
         """
-        part = self.series
+        part, name = self.series, self.curve(name)
         part = part[
             (part["scheme"] == self._known(label)) & (part["name"] == name) & (part["replication"] == replication)
         ]
@@ -467,8 +581,10 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval as of
-            :meth:`estimate`, NaN where there is none) and ``replications`` (those in which the metric exists).
+            Columns ``scheme``, ``queue``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval as of
+            :meth:`estimate`, NaN where there is none) and ``replications`` (those in which the metric exists). A
+            metric of queues has a row for each of the 8 busiest queues under test; the column ``queue`` is empty for
+            all other metrics. Groups of flows have no such column.
 
         Raises
         ------
@@ -480,10 +596,10 @@ class Results:
         if by == "group":
             return _frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
         if by == "phase":
-            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 5)
+            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 6)
         if by is not None:
             raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
-        return _frame(export.SUMMARY, export.summary(self, names), 3)
+        return _frame(export.SUMMARY, export.summary(self, names), 4)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -498,8 +614,8 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
-            ``low``, ``high`` (95 % interval of the paired differences, NaN where there is none),
+            Columns ``scheme``, ``baseline``, ``queue`` (as in :meth:`summary`), ``metric``, ``unit``, ``difference``
+            (scheme - baseline), ``low``, ``high`` (95 % interval of the paired differences, NaN where there is none),
             ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
             ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
             (corrected for the number of schemes, see :meth:`corrected`).
@@ -511,7 +627,7 @@ class Results:
         """
         from sojourn.export import DIFFERENCES, differences
 
-        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 4)
+        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 5)
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -728,6 +844,11 @@ class Results:
         if label not in self.labels:
             raise SojournError(suggest.unknown("scheme", label, self.labels))
         return label
+
+
+def _at(metric: str, queue: str | None) -> str:
+    """Return the name of a metric with the queue that it is of."""
+    return metric if queue is None else headline.at(metric, queue)
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:

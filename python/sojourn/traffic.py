@@ -542,6 +542,7 @@ def tcp(
     ecn_accept: bool | None = None,
     ecn_feedback: str | None = None,
     ect: int | None = None,
+    ect_on: str | None = None,
     handshake: bool | None = None,
     hystart: bool | None = None,
     idle_restart: str | None = None,
@@ -612,6 +613,10 @@ def tcp(
     ect
         Codepoint of ECN-capable packets: 0 for ECT(0), or 1 for ECT(1), which asks for L4S treatment (RFC 9331).
         Linux 0; RFC 3168 either, RFC 8311 0 except for experiments. By default 0.
+    ect_on
+        Which packets are ECN-capable, of both ends. Linux `data`, with Accurate ECN `acks` (`auto` does the same),
+        and `acks` with `dctcp`, too; RFC 3168 `data`; ECN++ (draft-ietf-tcpm-generalized-ecn) `all`. One of ``auto``,
+        ``data``, ``acks``, ``all``. By default "auto".
     handshake
         Open the connection by SYN, SYN-ACK and ACK and close it by FINs; a flow starts with its SYN. Linux, ns-3 and
         RFC 9293 true. Without it, data is sent at once, as with ns-2's one-way agents. By default true.
@@ -734,6 +739,7 @@ def tcp(
         ecn_accept=(ecn_accept, None),
         ecn_feedback=(ecn_feedback, None),
         ect=(ect, None),
+        ect_on=(ect_on, None),
         handshake=(handshake, None),
         hystart=(hystart, None),
         idle_restart=(idle_restart, None),

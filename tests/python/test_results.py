@@ -121,7 +121,7 @@ def test_the_json_document(results: sj.Results) -> None:
     assert {"scheme", "seed", "replication", "metrics", "queues", "flows", "packets_sent"} <= set(first)
     assert first["metrics"]["sojourn_ms_mean"] == results.values(first["scheme"], "sojourn_ms_mean")[0]
     for row in document["summary"]:
-        assert set(row) == {"scheme", "metric", "unit", "mean", "interval", "replications"}
+        assert set(row) == {"scheme", "queue", "metric", "unit", "mean", "interval", "replications"}
         if row["interval"] is not None:
             low, high = row["interval"]
             assert low <= row["mean"] <= high

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from sojourn import metrics, stats, tables
+from sojourn import headline, metrics, stats, tables
 from sojourn.characterize.suite import Scenario
 from sojourn.plan import Cells, Plan, expand, read, rows
 from sojourn.plan.store import Store
@@ -41,6 +41,19 @@ class Found:
         return read.frame(self.cells, self.store)
 
     @cached_property
+    def queues(self) -> pd.DataFrame:
+        """A row a run and queue under test."""
+        found = read.frame(self.cells, self.store, "queues")
+        return found[found["under_test"].astype(bool)]
+
+    def tested(self, level: Any = None) -> tuple[str, ...]:
+        """Return the queues under test at a level, the busiest under all schemes first."""
+        own = self.queues
+        if level is not None and self.factor is not None:
+            own = own[own[self.factor] == level]
+        return headline.tested(read.records(own))
+
+    @cached_property
     def groups(self) -> pd.DataFrame:
         """A row a run and group of flows."""
         return read.frame(self.cells, self.store, "groups")
@@ -49,12 +62,14 @@ class Found:
     def phases(self) -> pd.DataFrame:
         """A row a run and phase: all its occurrences together, and all traffic."""
         every = read.frame(self.cells, self.store, "phases")
-        return every[(every["occurrence"] == 0) & (every["group"] == "")] if len(every) else every
+        found = every[(every["occurrence"] == 0) & (every["group"] == "")] if len(every) else every
+        # The first of the rows of several queues under test has what is of all traffic, too.
+        return found.drop_duplicates(["run", "phase"])
 
     @cached_property
     def distributions(self) -> pd.DataFrame:
         """Points of the distribution functions."""
-        return read.frame(self.cells, self.store, "distributions")
+        return read.curves(self.cells, self.store, "distributions", "quantity")
 
     @property
     def labels(self) -> list[str]:
@@ -82,7 +97,13 @@ class Found:
         return frame[chosen].sort_values("replication")
 
     def estimate(self, frame: pd.DataFrame, label: str, metric: str, level: Any = None, **equal: str) -> Estimate:
-        """Return the estimate of a metric; of no observation where the frame has none."""
+        """Return the estimate of a metric; of no observation where the frame has none.
+
+        ``metric@queue`` is read from the table of queues in place of `frame`.
+        """
+        metric, queue = metrics.split(metric)
+        if queue:
+            frame, equal = self.queues, {**equal, "queue": queue}
         if metric not in frame.columns:
             return stats.estimate([])
         values = self.part(frame, label, level, **equal)[metric].to_numpy(dtype=np.float64)
@@ -108,8 +129,8 @@ class Found:
     def points(self, label: str, level: Any = None, group: str = "") -> tuple[Floats, Floats]:
         """Return queueing delay in ms and goodput in Mbit/s of every run (RFC 7928, section 2.7).
 
-        The delay of the run is the mean sojourn time in the queues under test. That of a group is the mean one-way
-        delay of its packets, less the smallest that any packet of it had under any scheme.
+        The delay of the run is the mean sojourn time in the queue under test, of several in the busiest. That of a
+        group is the mean one-way delay of its packets, less the smallest that any packet of it had under any scheme.
         """
         if not group:
             own = self.part(self.runs, label, level)

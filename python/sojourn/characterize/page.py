@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn import core, metrics
+from sojourn import core, headline, metrics
 from sojourn.characterize import pictures, requirements
 from sojourn.characterize.cost import Cost
 from sojourn.characterize.networks import Setting
@@ -230,9 +230,19 @@ def _run_table(one: Found, name: str) -> Drawing:
     names = [
         metric for metric in one.scenario.metrics if metric in one.runs.columns and one.runs[metric].notna().any()
     ]
-    rows = _rows(one, lambda label, level: [written(one.estimate(one.runs, label, m, level), m) for m in names])
+    made = []
+    has_queues = any(len(one.tested(level)) > 1 for level in one.levels()) and any(map(metrics.is_of_queues, names))
+    for level in one.levels():
+        for label in one.labels:
+            lead = (label,) if level is None else (label, one.scenario.level(level))
+            for queue, own in headline.layout(one.tested(level), names):
+                cells = ["" if m is None else written(one.estimate(one.runs, label, m, level), m) for m in own]
+                made.append((*lead, *((queue,) if has_queues else ()), *cells))
     caption = "Mean ± half-width of the 95 % interval over the replications."
-    return Drawing(f"{name}-runs", None, caption, (*_leads(one), *map(head, names)), rows)
+    if has_queues:
+        caption += " Each queue under test has a row, the busiest first; pictures and sentences are of the busiest."
+    heads = (*_leads(one), *(("Queue",) if has_queues else ()), *map(head, names))
+    return Drawing(f"{name}-runs", None, caption, heads, tuple(made))
 
 
 def _group_table(one: Found, name: str) -> Drawing:

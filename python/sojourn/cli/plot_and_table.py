@@ -232,22 +232,26 @@ def _by(every: Sequence[tuple[dict[str, Any], Results]], names: list[str] | None
 def _table(every: Sequence[tuple[dict[str, Any], Results]], kind: str, form: str, names: list[str] | None) -> str:
     known = dict.fromkeys(name for _, results in every for name in results.metric_names())
     for name in names or ():
-        if name not in known:
+        if metrics.split(name)[0] not in known:
             raise SojournError(suggest.unknown("metric", name, known))
+        if not any(results.has(name) for _, results in every):
+            every[0][1].values(every[0][1].labels[0], name)
     made = [(levels, _table_of(results, kind, names)) for levels, results in every]
     columns: dict[str, Any] = {}
     rows = []
+    has_queues = any(table.has_queues for _, table in made if table)
     for levels, table in made:
         heads = [metric.name for metric in table.columns] if table else []
         columns |= {metric.name: metric for metric in table.columns} if table else {}
         for row in table.rows if table else ():
             texts = [row.label, *("" if level is None else str(level) for level in levels.values())]
-            rows.append((texts, dict(zip(heads, row.cells, strict=True))))
+            texts += [row.queue] if has_queues else []
+            rows.append((texts, row.is_first, dict(zip(heads, row.cells, strict=True))))
     if not rows:
         raise SojournError("differences need two schemes and two replications")
     order = metrics.order(columns) if len(every) > 1 else columns
     shown = [columns[name] for name in order]
-    lead = ["scheme", *every[0][0]]
+    lead = ["scheme", *every[0][0], *([_QUEUE] if has_queues else [])]
     return _latex(lead, shown, rows, every[0][1], kind) if form == "latex" else _csv(lead, shown, rows)
 
 
@@ -266,13 +270,16 @@ def _table_of(results: Results, kind: str, names: list[str] | None) -> Any:
             return several or context.differences_table(results, base)
 
 
-_Rows: TypeAlias = "list[tuple[list[str], dict[str, Any]]]"
+_QUEUE: Final = "queue"
+
+_Rows: TypeAlias = "list[tuple[list[str], bool, dict[str, Any]]]"
+"""The texts of a row, whether it is the first one of its scheme, and its numbers by column."""
 
 
 def _csv(lead: Sequence[str], columns: Sequence[Any], rows: _Rows) -> str:
     heads = [f"{metric.name}{end}" for metric in columns for end in ("", "_low", "_high")]
     lines = []
-    for texts, cells in rows:
+    for texts, _, cells in rows:
         found = [cells.get(metric.name) for metric in columns]
         values = [value for one in found for value in ((one.value, one.low, one.high) if one else (None,) * 3)]
         lines.append(
@@ -317,9 +324,14 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
         " & ".join([*([""] * len(lead)), *(escaped(_unit(metric, kind)) for metric in columns)]) + r" \\",
         r"\midrule",
     ]
-    for texts, cells in rows:
+    for texts, is_first, cells in rows:
         numbers = [_cell(cells[metric.name], kind) if metric.name in cells else "--" for metric in columns]
-        lines.append(" & ".join([*map(escaped, texts), *numbers]) + r" \\")
+        first = [text if is_first or name == _QUEUE else "" for name, text in zip(lead, texts, strict=True)]
+        shown = [
+            escaped(text).replace("->", r"$\to$") if name == _QUEUE else escaped(text)
+            for name, text in zip(lead, first, strict=True)
+        ]
+        lines.append(" & ".join([*shown, *numbers]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -328,6 +340,8 @@ def _unit(metric: Any, kind: str) -> str:
 
 
 def _cell(cell: Any, kind: str) -> str:
+    if not cell.mean:
+        return ""
     if cell.mean == "–":
         return "--"
     mean = cell.mean.replace("−", "-")

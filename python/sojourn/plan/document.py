@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, nesting, suggest, toml
+from sojourn import core, metrics, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
@@ -301,14 +301,14 @@ class _Reader:
         found = table.get("metrics", [])
         names = found if isinstance(found, list) else [found]
         for name in names:
-            if name not in known:
+            if metrics.split(str(name))[0] not in known:
                 self.refuse(("show", "metrics"), suggest.unknown("metric", str(name), known))
         factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
         figures = []
         for k, figure in enumerate(self._tables(("show",), table, "figures")):
             path = ("show", "figures", k)
             self._keys(path, figure, ("y", "x"), needed=("y", "x"))
-            if figure["y"] not in known:
+            if metrics.split(str(figure["y"]))[0] not in known:
                 self.refuse((*path, "y"), suggest.unknown("metric", str(figure["y"]), known))
             if figure["x"] not in factors:
                 meant = suggest.hint(str(figure["x"]), factors)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from sojourn import core, toml
+from sojourn import _native, core, headline, metrics, suggest, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
 from sojourn.plan.parts import AUTO, NAME, SCHEME, Value, derived_seed, is_name
@@ -143,7 +144,25 @@ def cells(plan: Plan) -> Cells:
     if bad:
         raise SojournError(_impossible(plan, bad, len(seen)))
     _check_twins(plan, known.values())
+    _check_queues(plan, scenarios.values())
     return Cells(plan, tuple(known.values()), scenarios)
+
+
+def _check_queues(plan: Plan, scenarios: Iterable[str]) -> None:
+    """Raise if a metric, figure or goal names a queue that no scenario of the plan has."""
+    named = (*plan.shown, *(goal.metric for goal in plan.precision), *(figure.y for figure in plan.figures))
+    left = {queue: name for name in named if (queue := metrics.split(name)[1])}
+    queues: dict[str, None] = {}
+    for text in scenarios:
+        if not left:
+            return
+        task = json.dumps({"scheme": None, "seed": plan.seed, "replication": 0, "series": None})
+        queues |= dict.fromkeys(name for name, _ in _native.Stepper(text, task).queues())
+        if json.loads(text).get("pooled"):
+            queues[headline.ALL] = None
+        left = {queue: name for queue, name in left.items() if queue not in queues}
+    for queue, name in left.items():
+        raise SojournError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
 
 
 def together(name: str, several: Sequence[Cells]) -> Cells:

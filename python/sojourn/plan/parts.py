@@ -86,7 +86,7 @@ class Precision:
     ceiling: int = CEILING
 
     def __post_init__(self) -> None:
-        if ("run", self.metric) not in metrics.catalogue():
+        if ("run", metrics.split(self.metric)[0]) not in metrics.catalogue():
             known = [name for scope, name in metrics.catalogue() if scope == "run"]
             raise SojournError(suggest.unknown("metric", self.metric, known))
         if self.floor < 2:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 
-from sojourn import export, inert, metrics, suggest, tables
+from sojourn import export, headline, inert, metrics, suggest, tables
 from sojourn.core import SojournError
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cell, Cells
@@ -88,6 +88,7 @@ def states(cells: Cells, store: Store, names: Sequence[str] = ()) -> list[execut
     found = [execute.CellState(cell, plan.least) for cell in cells]
     wanted = tuple(dict.fromkeys((*(goal.metric for goal in plan.precision), *plan.shown, *names)))
     execute.fill(found, store, wanted, code_of(cells, store), plan)
+    execute.compare(found)
     return found
 
 
@@ -133,9 +134,95 @@ def frame(cells: Cells, store: Store, table: str = "runs") -> pd.DataFrame:
     """
     own = members(cells, store)
     data: pd.DataFrame = store.read(table, runs=own["run"]).to_pandas()
+    if table == "runs":
+        factors = [factor.name for factor in cells.plan.factors]
+        family = own.groupby(factors, sort=False, dropna=False).ngroup() if factors else pd.Series(0, index=own.index)
+        data = _of_headline(data, _tested(store, own["run"]), dict(zip(own["run"], family, strict=True)))
     return own.merge(
         data.drop(columns=["replication"], errors="ignore"), on="run", how="inner", suffixes=("", "_of_run")
     )
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def curves(cells: Cells, store: Store, table: str, column: str) -> pd.DataFrame:
+    """Return a plan's ``series`` or ``distributions``; a curve without a queue's name is the headline queue's.
+
+    Parameters
+    ----------
+    cells, store
+        Of the plan.
+    table, column
+        The table, and its column with the names of curves.
+    """
+    found = frame(cells, store, table)
+    if found.empty or not found[column].str.startswith(_OF_QUEUES).any():
+        return found
+    queue = found["run"].map(frame(cells, store).set_index("run")["queue"])
+    stem = found[column].str.partition(":")[0]
+    is_first = found[column].str.startswith(_OF_QUEUES) & (found[column] == stem + ":" + queue)
+    return found.assign(**{column: found[column].where(~is_first, stem)})
+
+
+_OF_QUEUES: Final = ("sojourn_ms:", "queue_packets:", "drops_packets_s:")
+"""How the names of curves begin that are of one of several queues under test."""
+
+
+def of_each_queue(cells: Cells, store: Store, names: Sequence[str]) -> pd.DataFrame:
+    """Return metrics of each of several queues under test: a row for each run, a column ``metric@queue``.
+
+    Only ``run`` where one is under test; of more than 8 the busiest of the plan.
+    """
+    wanted = list(filter(metrics.is_of_queues, names))
+    own = members(cells, store)["run"]
+    columns = list(dict.fromkeys(("queue", "under_test", "utilisation", *wanted)))
+    queues: pd.DataFrame = store.read("queues", columns=columns, runs=own).to_pandas()
+    queues = queues[queues["under_test"].astype(bool)]
+    if not queues["run"].duplicated().any():
+        return pd.DataFrame({"run": own})
+    order = headline.tested(records(queues[["queue", "under_test", "utilisation"]]))[: headline.MANY]
+    wide = queues[queues["queue"].isin(order)].pivot_table(index="run", columns="queue", values=wanted, sort=False)
+    there = [(name, queue) for queue in order for name in wanted if (name, queue) in wide.columns]
+    found = {headline.at(name, queue): wide[name][queue] for name, queue in there}
+    return pd.DataFrame(found).reset_index()
+
+
+def _tested(store: Store, runs: Iterable[str]) -> pd.DataFrame:
+    """Return the metrics of the queues under test of some runs; nothing where no run has several of them."""
+    columns = ["queue", "under_test", *filter(metrics.is_of_queues, rows.metric_names("queues"))]
+    queues: pd.DataFrame = store.read("queues", columns=columns, runs=runs).to_pandas()
+    queues = queues[queues["under_test"].astype(bool)]
+    return queues if queues[rows.KEY].duplicated().any() else queues[:0]
+
+
+def _of_headline(runs: pd.DataFrame, queues: pd.DataFrame, family: Mapping[str, int]) -> pd.DataFrame:
+    """Return runs with the metrics of the headline queue of those that are compared.
+
+    Parameters
+    ----------
+    runs
+        Rows of the table ``runs``.
+    queues
+        What :func:`_tested` found of them.
+    family
+        A number for each run, which is the same for all that are compared.
+    """
+    if queues.empty:
+        return runs
+    queues = queues.assign(family=queues[rows.KEY].map(family))
+    first = {
+        number: headline.tested(records(part[["queue", "under_test", "utilisation"]]))[0]
+        for number, part in queues.groupby("family", sort=False)
+    }
+    chosen = queues[queues["queue"] == queues["family"].map(first)].set_index(rows.KEY)
+    found = runs.set_index(rows.KEY)
+    names = [name for name in map(str, chosen) if metrics.is_of_queues(name) and name in found]
+    found["queue"] = chosen["queue"].reindex(found.index)
+    found[names] = chosen[names].reindex(found.index)
+    return found.reset_index()
 
 
 class Frames(Mapping[str, pd.DataFrame]):
@@ -147,14 +234,18 @@ class Frames(Mapping[str, pd.DataFrame]):
         Where the runs are.
     members
         The label of a scheme, the seed, the replication and the identity of each run, in order.
-    runs
-        The rows of these runs in the table ``runs`` by identity, where they were read already.
+    known
+        The rows of these runs in the table ``runs`` by identity, and those of their queues under test, where they
+        were read already.
     """
 
     def __init__(
-        self, store: Store, members: Sequence[tuple[str, int, int, str]], runs: pd.DataFrame | None = None
+        self,
+        store: Store,
+        members: Sequence[tuple[str, int, int, str]],
+        known: tuple[pd.DataFrame, pd.DataFrame] | None = None,
     ) -> None:
-        self._store, self._runs = store, runs
+        self._store, self._known = store, known
         self._members = pd.DataFrame(members, columns=["scheme", "seed", "replication", rows.KEY])
         self._frames: dict[str, pd.DataFrame] = {}
 
@@ -172,17 +263,23 @@ class Frames(Mapping[str, pd.DataFrame]):
         return len(tables.NAMES)
 
     def _frame(self, name: str) -> pd.DataFrame:
-        wanted = self._members[rows.KEY].unique()
-        if name == "runs" and self._runs is not None:
-            found = self._runs.loc[wanted].reset_index()
-        else:
-            found = self._store.read(name, runs=wanted).to_pandas()
+        wanted = list(dict.fromkeys(self._members[rows.KEY]))
+        found = self._headlines(wanted) if name == "runs" else self._store.read(name, runs=wanted).to_pandas()
         known = [column for column in found if column not in (*self._members, "build", "scenario", "sampled")]
         frame = self._members.merge(found[[rows.KEY, *known]], on=rows.KEY).drop(columns=rows.KEY)
         measured = rows.metric_names(name)
         kept = metrics.present(measured, {one: None if frame[one].isna().all() else True for one in measured})
         frame = frame[[column for column in frame if column not in measured or column in kept]]
         return frame.astype(dict.fromkeys(kept, "float64"))
+
+    def _headlines(self, wanted: list[str]) -> pd.DataFrame:
+        """Return ``runs`` with the metrics of the queue that is the busiest over all of them."""
+        if self._known is None:
+            runs, queues = self._store.read("runs", runs=wanted).to_pandas(), _tested(self._store, wanted)
+        else:
+            runs, queues = self._known[0].loc[wanted].reset_index(), self._known[1]
+            queues = queues[queues[rows.KEY].isin(wanted)]
+        return _of_headline(runs, queues, dict.fromkeys(wanted, 0))
 
 
 def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
@@ -196,7 +293,7 @@ def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
     family: list[Results] = []
     made = []
     every = [cell.run(k).id(code) for cell in cells for k in own[cell.number].finished]
-    read = store.read("runs", runs=every).to_pandas().set_index(rows.KEY)
+    known = store.read("runs", runs=every).to_pandas().set_index(rows.KEY), _tested(store, every)
     for levels, group in combinations(cells):
         done = [cell for cell in group if own[cell.number].done]
         if not done:
@@ -208,7 +305,7 @@ def results(cells: Cells, store: Store) -> list[tuple[Levels, Results]]:
             schemes=tuple(cell.scheme for cell in done),
             seed=done[0].seed,
             replications=max(own[cell.number].done for cell in done),
-            frames=Frames(store, runs, read),
+            frames=Frames(store, runs, known),
             kind="compare" if plan.schemes else "run",
             meta={"build": code, "version": code.partition("+")[0], "series": plan.series, "plan": plan.name},
             family=family,
@@ -288,7 +385,7 @@ def differences(cells: Cells, store: Store, names: Sequence[str] = (), baseline:
         (*levels.values(), *row)
         for levels, one in results(cells, store)
         if base in one.labels
-        for row in export.differences(one, base, [name for name in wanted if name in one.metric_names()])
+        for row in export.differences(one, base, list(filter(one.has, wanted)))
     ]
     return pd.DataFrame(found, columns=[*factors, *export.DIFFERENCES])
 
@@ -318,14 +415,16 @@ def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -
         return ()
     runs = store.read("runs", columns=["warm_up_s"], runs=cell_of)
     warm_ups = {cell_of[run]: at for run, at in zip(*map(pa.ChunkedArray.to_pylist, runs.columns), strict=True)}
+    first = {str(state.cell): state.tested[0] for state in states if len(state.tested) > 1}
     samples = store.read("series", runs=cell_of).to_pandas()
-    samples = samples[samples["name"].isin(warmup.SERIES)]
-    curves: dict[tuple[str, str], list[tables.Row]] = {}
-    for (run, name), part in samples.groupby([rows.KEY, "name"], sort=False):
-        curve = {"t_s": part["t_s"].to_numpy(), "value": part["value"].to_numpy()}
-        curves.setdefault((cell_of[run], str(name)), []).append(curve)
+    found: dict[tuple[str, str], list[tables.Row]] = {}
+    for (run, curve), part in samples.groupby([rows.KEY, "name"], sort=False):
+        name, _, queue = str(curve).partition(":")
+        if name in warmup.SERIES and queue in ("", first.get(cell_of[run])):
+            samples_of = {"t_s": part["t_s"].to_numpy(), "value": part["value"].to_numpy()}
+            found.setdefault((cell_of[run], name), []).append(samples_of)
     order = {str(state.cell): state.cell.number for state in states}
-    return warmup.examine(dict(sorted(curves.items(), key=lambda one: order[one[0][0]])), warm_ups)
+    return warmup.examine(dict(sorted(found.items(), key=lambda one: order[one[0][0]])), warm_ups)
 
 
 def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -334,21 +433,23 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        ``cell``, ``scheme``, a column for each factor, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 %
-        interval), ``replications``.
+        ``cell``, ``scheme``, a column for each factor, ``queue``, ``metric``, ``unit``, ``mean``, ``low``, ``high``
+        (95 % interval), ``replications``. Where several queues are under test, metrics of queues have a row for each
+        of the 8 busiest; the column ``queue`` is empty otherwise.
     """
     wanted = tuple(names) or cells.plan.shown
     made = []
     for state in states(cells, store, wanted):
-        for name in wanted:
-            found = state.estimate(name)
+        for name in headline.shown(state.tested, wanted):
+            found, (metric, queue) = state.estimate(name), metrics.split(name)
             low, high = (math.nan if end is None else end for end in (found.low, found.high))
             made.append(
                 {
                     "cell": state.cell.number,
                     SCHEME: state.cell.label,
                     **state.cell.levels,
-                    "metric": name,
+                    "queue": queue,
+                    "metric": metric,
                     "unit": metrics.unit_of(name),
                     "mean": found.mean,
                     "low": low,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sojourn import metrics
+from sojourn import headline, metrics
 from sojourn.cli.text import difference, difference_note
 from sojourn.cli.text import table as layout
 from sojourn.palette import PAPER, looks
@@ -32,20 +32,27 @@ _WARNINGS: Final = 20
 """More warnings than this are counted."""
 
 
-def headers(plan: Plan) -> list[str]:
+def headers(plan: Plan, states: Sequence[CellState] = ()) -> list[str]:
     """Return the headings of :func:`cell_rows`."""
     found = [metrics.find(name) for name in plan.shown]
     units = [f"{one.name}{f' ({one.shown_unit})' if one.scale != 1 else ''}" for one in found]
-    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *units]
+    queue = ["queue"] if _has_queues(plan, states) else []
+    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *queue, *units]
 
 
 def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
-    """Return a row for each cell: its levels, its runs, its estimates with their intervals."""
+    """Return a row for each cell: its levels, its runs, its estimates with their intervals.
+
+    With several queues under test a cell has a row for each of them, the busiest first.
+    """
     made = []
+    has_queues = _has_queues(plan, states)
     for state in states:
-        estimates = [metrics.written(state.estimate(name), metrics.find(name).scale) for name in plan.shown]
         levels = [("" if value is None else str(value)) for value in state.cell.levels.values()]
-        made.append([state.cell.label, *levels, str(state.done), *estimates])
+        start = [state.cell.label, *levels, str(state.done)]
+        for number, (queue, names) in enumerate(headline.layout(state.tested, plan.shown)):
+            estimates = ["" if name is None else _shown(state, name) for name in names]
+            made.append([*([""] * len(start) if number else start), *([queue] if has_queues else []), *estimates])
     return made
 
 
@@ -62,31 +69,47 @@ def terminal(cells: Cells, store: Store, states: Sequence[CellState] | None = No
         Rows of a table, by default all.
     """
     plan, known = cells.plan, read.states(cells, store) if states is None else states
-    lines = [layout(headers(plan), cell_rows(plan, known[:most]), numbers=True)]
+    lines = [layout(headers(plan, known[:most]), cell_rows(plan, known[:most]), numbers=True)]
     if len(known[:most]) < len(known):
         lines.append(f"The first {most} of {len(known)} cells; `sojourn plan show` prints all.")
-    elif compared := difference_rows(cells, store):
-        lines += ["", layout(difference_headers(plan), compared, numbers=True), _note(plan, compared, known), ""]
+    elif compared := difference_rows(cells, store, known):
+        heads = difference_headers(plan, known)
+        lines += ["", layout(heads, compared, numbers=True), _note(plan, compared, known), ""]
     return "\n".join([*lines, *notes(cells, store, known)])
 
 
-def difference_headers(plan: Plan) -> list[str]:
+def _shown(state: CellState, name: str) -> str:
+    return metrics.written(state.estimate(name), metrics.find(name).scale)
+
+
+def _has_queues(plan: Plan, states: Sequence[CellState]) -> bool:
+    """Whether some cell has several queues under test, and a column is of queues."""
+    return any(map(metrics.is_of_queues, plan.shown)) and any(len(state.tested) > 1 for state in states)
+
+
+def difference_headers(plan: Plan, states: Sequence[CellState]) -> list[str]:
     """Return the headings of :func:`difference_rows`."""
+    queue = ["queue"] if _has_queues(plan, states) else []
     base, found = plan.schemes[0].label, [metrics.find(name) for name in plan.shown]
     units = [f"{one.name}{f' ({_points(one)})' if one.scale != 1 else ''}" for one in found]
-    return [f"minus {base}", *(factor.name for factor in plan.factors), *units]
+    return [f"minus {base}", *(factor.name for factor in plan.factors), *queue, *units]
 
 
-def difference_rows(cells: Cells, store: Store) -> list[list[str]]:
-    """Return a row for each scheme and combination of levels: its paired differences to the first scheme."""
+def difference_rows(cells: Cells, store: Store, states: Sequence[CellState]) -> list[list[str]]:
+    """Return a row for each scheme and combination of levels: its paired differences to the first scheme.
+
+    With several queues under test there is a row for each of them, as in :func:`cell_rows`.
+    """
     plan = cells.plan
     if len(plan.schemes) < 2:
         return []
-    base, made = plan.schemes[0].label, []
+    base, made, has_queues = plan.schemes[0].label, [], _has_queues(plan, states)
     for levels, found in read.results(cells, store):
         for label in found.labels_beside(base, plan.shown[0]):
-            values = ["" if value is None else str(value) for value in levels.values()]
-            made.append([label, *values, *(difference(found, label, name, base) for name in plan.shown)])
+            start = [label, *("" if value is None else str(value) for value in levels.values())]
+            for number, (queue, names) in enumerate(headline.layout(found.tested, plan.shown)):
+                values = ["" if name is None else difference(found, label, name, base) for name in names]
+                made.append([*([""] * len(start) if number else start), *([queue] if has_queues else []), *values])
     return made
 
 
@@ -95,7 +118,8 @@ def _note(plan: Plan, compared: Sequence[Sequence[str]], states: Sequence[CellSt
     same = plan.paired is None or SCHEME in plan.paired
     traffic = "on the same traffic" if same else "of independent runs (`paired` does not name scheme)"
     repeated = all(state.repeated() for state in states)
-    return difference_note(len(compared), repeated=repeated, traffic=traffic)
+    # Rows of further queues have no label.
+    return difference_note(sum(bool(row[0]) for row in compared), repeated=repeated, traffic=traffic)
 
 
 def _points(metric: metrics.Metric) -> str:
@@ -204,7 +228,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
             elif is_wide(list(spots.values())):
                 where.set_xscale("log")
                 where.set_xticks(sorted(set(spots.values())), [f"{value:g}" for value in sorted(set(spots.values()))])
-        axes[0].set_ylabel(metric.heading)
+        axes[0].set_ylabel(metric.heading + _at_queue(states, figure.y, "\n"))
         if len(panels) > _PANELS:
             drawn.suptitle(f"the first {_PANELS} of {len(panels)} combinations of {', '.join(others)}")
         drawn_by = {
@@ -220,11 +244,12 @@ def page(cells: Cells, store: Store) -> str:
     from sojourn.report import svg
 
     plan, states = cells.plan, read.states(cells, store)
-    compared = difference_rows(cells, store)
+    compared = difference_rows(cells, store, states)
     figures = [
         {
             "svg": svg.inline(drawn, f"f{k}", f"{figure.y} over {figure.x}"),
-            "caption": f"{metrics.find(figure.y).heading} over {figure.x}. Bars: 95 % intervals of the means.",
+            "caption": f"{metrics.find(figure.y).heading} over {figure.x}{_at_queue(states, figure.y)}. "
+            "Bars: 95 % intervals of the means.",
         }
         for k, (figure, drawn) in enumerate(pictures(cells, store))
     ]  # fmt: skip
@@ -240,16 +265,25 @@ def page(cells: Cells, store: Store) -> str:
         title=plan.name,
         lead=plan.description,
         facts=facts,
-        headers=headers(plan),
+        headers=headers(plan, states),
         rows=cell_rows(plan, states),
         notes=notes(cells, store, states),
         compared=compared,
-        compared_headers=difference_headers(plan) if compared else [],
+        compared_headers=difference_headers(plan, states) if compared else [],
         compared_note=_note(plan, compared, states) if compared else "",
         figures=figures,
         document=store.plans().get(plan.name, ""),
         code=read.code_of(cells, store),
     )
+
+
+def _at_queue(states: Sequence[CellState], name: str, before: str = ", ") -> str:
+    """Name the queue that a figure shows, where several are under test."""
+    queues = {state.tested[0] for state in states if len(state.tested) > 1}
+    if not queues or not metrics.is_of_queues(name):
+        return ""
+    where = f"at {queues.pop()}" if len(queues) == 1 else "at the busiest queue of each cell"
+    return f"{before}{where}"
 
 
 def _panels(combinations: Sequence[Combination]) -> list[Combination]:

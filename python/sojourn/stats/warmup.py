@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
 
 SERIES: Final = ("queue_packets", "goodput_bit_s")
-"""The series that are examined; each value is a mean over its sampling interval."""
+"""The series that are examined, of the headline queue and of all flows. Each value is a mean over an interval."""
 _ERROR: Final = 0.01
 """Probability of a false warning of a whole comparison, as far as the test's theory holds."""
 
@@ -67,9 +67,10 @@ class Warning:  # noqa: A001 - read as warmup.Warning
 def check(results: Results) -> tuple[Warning, ...]:
     """Examine the sampled time series of results; without any there is nothing to look at, and no warning."""
     curves: dict[tuple[str, str], list[tables.Row]] = {}
+    examined = {results.curve(name): name for name in SERIES}
     for row in tables.rows(results.frames, "series"):
-        if row["name"] in SERIES:
-            curves.setdefault((row["scheme"], row["name"]), []).append(row)
+        if row["name"] in examined:
+            curves.setdefault((row["scheme"], examined[row["name"]]), []).append(row)
     if not curves:
         return ()
     warm_up = float(tables.rows(results.frames, "runs")[0]["warm_up_s"])
