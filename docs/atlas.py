@@ -31,7 +31,10 @@ def read(folder: Path) -> execute.Atlas:
     for row in data.itertuples():
         low, high = (None if pd.isna(end) else float(end) for end in (row.low, row.high))
         rank = None if pd.isna(row.rank) else int(row.rank)
-        cells[row.need][row.scheme] = Cell(Estimate(float(row.mean), low, high, int(row.replications)), rank)
+        of = next(need.of for need in needs if need.name == row.need)
+        is_cut = low == of.least or high == of.most
+        found = Estimate(float(row.mean), low, high, int(row.replications), is_cut=is_cut)
+        cells[row.need][row.scheme] = Cell(found, rank)
     from sojourn.scheme import Scheme
 
     replications = int(data["replications"].max())

@@ -47,6 +47,42 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return pages.table(head, (map(cell, row) for row in rows))
 
 
+QUEUES = """## Which queue a metric is of
+
+A queue has a name that says its direction.
+
+| name | queue |
+| --- | --- |
+| `left->right` | of the link between `left` and `right`, for packets towards `right` |
+| `right->left` | of the same link, in the other direction |
+| `lan:client0` | of the station `client0` on the bus `lan` |
+| `near:phone` | of the station or access point `phone` of the 802.11 cell `near` |
+| `near:ap->phone` | of the access point `ap` for the station `phone`, with a queue for each station |
+
+A metric with the scope `queue` is of one queue. With one queue under test, the value of run scope is that queue's.
+
+With several, it is that of the headline queue: the busiest one under test, which has the highest utilisation. In a
+comparison, the utilisation is averaged over all schemes and replications. In a plan, it is averaged over the schemes
+and replications of one combination of levels. So everything that is compared has the same headline queue. Of equal
+queues it is the first of the network. The column `queue` of `runs` names it.
+
+Tables have a row for each queue under test, the busiest first: at most 8, and the table `queues` has all. Metrics
+that are not of queues are in the first of these rows.
+
+Another queue is named behind an `@`, wherever a metric is named: `--metric sojourn_ms_mean@left->right`, and in the
+metrics, figures and precision goals of a plan. In Python, `results.estimate(label, "sojourn_ms_mean",
+queue="left->right")` is the same. Distributions and time series of queues have the queue behind a colon:
+`sojourn_ms:left->right`. Those of the 16 busiest queues under test of a run are kept.
+
+The queues under test together are measured where a scenario has `pooled = true`. They are a queue called `all`
+(`sojourn_ms_mean@all`). Counts and queue lengths are sums, times and ratios are over the packets of all queues, and
+utilisation is the share of the time of all their links.
+
+## List
+
+"""
+
+
 def metrics() -> str:
     """The page of metrics."""
 
@@ -81,6 +117,7 @@ def metrics() -> str:
         + "packets, segments, timeouts and flows. The three reasons for drops add up to `drops_packets`. The "
         + "simulator checks every report against these rules at the end of the run, and ends with an error where "
         + "one does not hold.\n\n"
+        + QUEUES
         + table(("metric", "unit", "scope", "cohort", "range", "estimator", "definition"), rows)
     )
 

@@ -29,7 +29,7 @@ WIDTHS: Final = {"": 960, "-narrow": 380}
 MODULES: Final = {
     "core": "core nesting suggest by_name processors whole_files toml wording",
     "scenarios": "units draw traffic mix recorded scheme network topologies lines linux_tcp",
-    "metrics": "metrics tables",
+    "metrics": "metrics headline tables",
     "results": "results export inert groups applications folder under_load",
     "pictures": "palette canvas plot multiples capacity trace",
     "runs": "runner comparison stepping demo traces working_conditions",

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pages
+from intervals import read_record, table
 from pages import BLUE, DOCS, IMAGES, RED, Pages, save
 
 import sojourn as sj
@@ -149,7 +150,7 @@ def stopping() -> str:
 def practice() -> dict[str, Any]:
     """What the page on simulation practice shows, with its pictures."""
     naive, batched = intervals()
-    warning = warm_up()
+    warning, record = warm_up(), read_record()
     with tempfile.TemporaryDirectory() as folder:
         single = console('sojourn run mm1 --set duration="210 s"', folder, last=2)
         started = console(
@@ -170,6 +171,8 @@ def practice() -> dict[str, Any]:
         "started": started,
         "many": many,
         "stopping": stopping(),
+        "coverage": table(record),
+        "runs": f"{record['runs']:,}",
     }
 
 

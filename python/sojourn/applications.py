@@ -105,12 +105,7 @@ class ApplicationSummary:
             metric = metrics.find(name, "group")
             title = metric.title
             found = [self.estimate(label, group, name) for label in self.results.labels]
-            values = [
-                metrics.rounded(
-                    one.mean * metric.scale, None if one.half_width is None else one.half_width * metric.scale
-                )
-                for one in found
-            ]
+            values = [metrics.written(one, metric.scale) for one in found]
             lines.append([group if group != last else "", title, metric.shown_unit, *values])
             last = group
         widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]

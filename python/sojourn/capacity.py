@@ -30,7 +30,7 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
     """Draw two panels for each scheme, of the first replication.
 
     The upper panel has the capacity of the links under test whose rate changes, and the goodput of all flows. The
-    lower one has the mean queueing delay of the packets that left the queues under test in each interval, and a gap
+    lower one has the mean queueing delay of the packets that left the headline queue in each interval, with a gap
     where none left.
 
     Parameters
@@ -45,7 +45,8 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
     shown = [label for label in schemes if (samples["scheme"] == label).any()]
     columns = 1 if len(shown) == 1 or is_narrow() else 2
     rows = math.ceil(len(shown) / columns)
-    delays = samples[samples["name"] == "sojourn_ms"]["value"].dropna()
+    delay = results.curve("sojourn_ms")
+    delays = samples[samples["name"] == delay]["value"].dropna()
     spread = float(delays.quantile(0.98)) / max(float(delays.quantile(0.1)), 1e-3) if delays.size else 1.0
     with new_figure(WIDTH, 0.7 + 2.5 * rows, rows=9 * rows) as figure:
         panels = figure.subplots(
@@ -56,7 +57,7 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
             row, column = 2 * (place // columns), place % columns
             own = samples[samples["scheme"] == label]
             highest = max(highest, _rates(panels[row, column], own, schemes[label]))
-            _delay(panels[row + 1, column], own, schemes[label])
+            _delay(panels[row + 1, column], own[own["name"] == delay], schemes[label])
             if column == 0:
                 panels[row, column].set_ylabel("Mbit/s")
                 panels[row + 1, column].set_ylabel("delay (ms)")
@@ -101,6 +102,5 @@ def _rates(axes: Axes, own: pd.DataFrame, look: Look) -> float:
     return highest
 
 
-def _delay(axes: Axes, own: pd.DataFrame, look: Look) -> None:
-    delay = own[own["name"] == "sojourn_ms"]
+def _delay(axes: Axes, delay: pd.DataFrame, look: Look) -> None:
     axes.plot(delay["t_s"], delay["value"], color=look.color, linewidth=1.0)

@@ -27,11 +27,11 @@ __all__ = [
     "summary_by_phase",
 ]
 
-SUMMARY: Final = ("scheme", "metric", "unit", "mean", "low", "high", "replications")
-SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[1:])
-SUMMARY_BY_PHASE: Final = ("scheme", "phase", *SUMMARY_BY_GROUP[1:])
+SUMMARY: Final = ("scheme", "queue", "metric", "unit", "mean", "low", "high", "replications")
+SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[2:])
+SUMMARY_BY_PHASE: Final = ("scheme", "phase", "group", *SUMMARY[1:])
 DIFFERENCES: Final = (
-    *("scheme", "baseline", "metric", "unit", "difference", "low", "high", "replications"),
+    *("scheme", "baseline", "queue", "metric", "unit", "difference", "low", "high", "replications"),
     *("effect", "effect_low", "effect_high", "p", "p_holm"),
 )
 
@@ -39,9 +39,15 @@ DIFFERENCES: Final = (
 def summary(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :meth:`sojourn.results.Results.summary`: columns :data:`SUMMARY`."""
     for label in results.labels:
-        for name in results.metric_names() if names is None else names:
+        for name in results.at_queues(results.metric_names() if names is None else names):
             found = results.estimate(label, name)
-            yield label, name, metrics.unit_of(name), *_limits(found), found.replications
+            yield label, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications
+
+
+def _of_queue(results: Results, name: str) -> tuple[str, str]:
+    """Return the queue that a metric is of, empty if it is not of queues, and its name without it."""
+    metric, queue = metrics.split(name)
+    return queue or (results.queue if metrics.is_of_queues(metric) else ""), metric
 
 
 def summary_by_group(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
@@ -60,7 +66,7 @@ def summary_by_group(results: Results, names: Sequence[str] | None = None) -> It
 def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a summary of each phase: columns :data:`SUMMARY_BY_PHASE`.
 
-    The group is empty for all flows and the queues under test, and then each group of flows in turn.
+    The group is empty for all flows and for each queue under test, and then each group of flows in turn.
     """
     rows = tables.rows(results.frames, "phases")
     known = tables.metric_names("phases", rows[0]) if rows else []
@@ -68,11 +74,13 @@ def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> It
     for label in results.labels:
         for phase in results.phase_names:
             for group in groups:
-                for name in known if names is None else names:
+                chosen = known if names is None else names
+                for name in chosen if group else results.at_queues(chosen):
                     found = results.estimate(label, name, group or None, phase=phase)
                     if found.replications or (names is not None and not group):
                         unit = metrics.unit_of(name, "group" if group else "run")
-                        yield label, phase, group, name, unit, *_limits(found), found.replications
+                        of = ("", name) if group else _of_queue(results, name)
+                        yield label, phase, group, *of, unit, *_limits(found), found.replications
 
 
 def differences(
@@ -80,7 +88,7 @@ def differences(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :meth:`sojourn.results.Results.differences`: columns :data:`DIFFERENCES`."""
     base = results.labels[0] if baseline is None else baseline
-    chosen = results.metric_names() if names is None else names
+    chosen = results.at_queues(results.metric_names() if names is None else names)
     if len(results.labels) < 2:
         return
     holm = {name: results.corrected(name, base) for name in chosen}
@@ -91,7 +99,7 @@ def differences(
             found, size = results.difference(label, name, base), results.effect(label, name, base)
             limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
             yield (
-                *(label, base, name, metrics.unit_of(name), *_limits(found), found.replications),
+                *(label, base, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications),
                 *(size.size, *limits, size.p, holm[name][label]),
             )
 

@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import nesting, tables, toml, whole_files
+from sojourn import headline, nesting, tables, toml, whole_files
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -231,6 +231,8 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
             name: tables.empty(name) if name in absent else tables.from_arrow(name, pq.read_table(file))
             for name, file in files.items()
         }
+        if "queue" not in frames["runs"]:
+            frames = headline.renamed(frames)
         return kind(
             scenario=scenario,
             schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),

@@ -37,8 +37,6 @@ _PHRASES: Final = {
     "flow_completion_s_p99": "99th percentile of the completion time",
     "response_s_p99": "99th percentile of the response time",
 }
-_BUCKET: Final = 1 / 128
-"""Width of a bucket of the histograms that quantiles are read from, as a share of the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ def verdict(results: Results) -> str:
     small, base = others[0], results.labels[0]
     means = {label: estimate(results, label, small).mean for label in results.labels}
     lowest = min(value for value in means.values() if math.isfinite(value))
-    level = [label for label in means if means[label] <= lowest * (1 + _BUCKET)]
+    level = [label for label in means if means[label] <= lowest * (1 + metrics.BUCKET)]
     best = max(level, key=lambda label: float(_total(results, label, bulk).mean()))
     what = _PHRASES.get(small.metric.name, small.metric.phrase)
     if base in level:
@@ -142,8 +140,9 @@ def _total(results: Results, label: str, bulk: list[Group]) -> stats.Floats:
 
 
 def _cost(results: Results, best: str, base: str, bulk: list[Group]) -> str:
-    baseline = _total(results, base, bulk)
-    change = stats.estimate(100 * (_total(results, best, bulk) - baseline) / baseline)
+    every = [results.pairs(best, base, group.metric.name, group.name) for group in bulk]
+    ours, theirs = np.sum(every, axis=0)
+    change = stats.estimate(100 * (ours - theirs) / theirs, repeated={best, base} <= results.repeated)
     names = listed([f"“{group.name}”" for group in bulk])
     if not change.excludes_zero:
         return f"The goodput of {names} does not differ significantly."

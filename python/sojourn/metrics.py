@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.results import Results
-    from sojourn.stats.estimates import Estimate
+    from sojourn.stats.estimates import Estimate, Quantity
 
 MAIN: Final = (
     "sojourn_ms_mean",
@@ -53,6 +53,9 @@ _FAMILIES: Final = (
 
 _REAL: Final = ("lateness_ms_", "late_ratio", "marked_late_", "repeated_runs")
 """How the metrics begin that only runs on real packets have."""
+
+_PLACE: Final = re.compile(r"([a-z0-9_]+)@(all|.*(?:->|:).*)")
+"""The name of a metric of one queue: ``sojourn_ms_mean@left->right``."""
 
 BUCKET: Final = 1 / 128
 """Width of the buckets of times, as a share of the value; a quantile is the middle of its bucket."""
@@ -101,7 +104,7 @@ class Metric:
     cohort
         Of what it is: ``left``, for packets that leave in the measured time. The page on metrics lists all.
     least, most
-        The range of its values; None where there is no bound.
+        The range of its values.
     """
 
     name: str
@@ -114,35 +117,33 @@ class Metric:
     shown_unit: str
     better: str
     cohort: str = ""
-    least: float | None = None
-    most: float | None = None
+    least: float = -math.inf
+    most: float = math.inf
 
     def allows(self, value: float | None) -> bool:
         """Return whether a run can have this value; None is that of a metric that is not defined in the run."""
-        if value is None:
-            return True
-        low, high = -math.inf if self.least is None else self.least, math.inf if self.most is None else self.most
-        return math.isfinite(value) and low <= value <= high
+        return value is None or (math.isfinite(value) and self.least <= value <= self.most)
 
     @property
     def resolution(self) -> float:
         """Width of the buckets that a quantile is read from, as a share of the value; 0 for every other metric."""
         return BUCKET if self.estimator.endswith("to 0.8 %") else 0.0
 
-    def widened(self, found: Estimate) -> Estimate:
-        """Return an estimate whose interval includes half a bucket on either side, where the metric has buckets."""
-        if not self.resolution or found.low is None or found.high is None:
-            return found
-        return replace(
-            found, low=found.low - found.low * self.resolution / 2, high=found.high + found.high * self.resolution / 2
-        )
+    @property
+    def quantity(self) -> Quantity:
+        """What estimates allow for: buckets and range."""
+        # Statistics of results know the metrics, too.
+        from sojourn.stats.estimates import Quantity
+
+        return Quantity(self.resolution, 0.0, self.least, self.most)
 
     @property
     def phrase(self) -> str:
         """The title inside a sentence: ``mean queueing delay``."""
-        what, _, which = self.title.partition(", ")
+        title, at, queue = self.title.partition(" at ")
+        what, _, which = title.partition(", ")
         lower = what if what.startswith("Jain") or what.isupper() else f"{what[:1].lower()}{what[1:]}"
-        return f"{which} {lower}" if which else lower
+        return f"{which} {lower}{at}{queue}" if which else f"{lower}{at}{queue}"
 
     @property
     def heading(self) -> str:
@@ -175,20 +176,49 @@ def catalogue() -> dict[tuple[str, str], Metric]:
         fields: core.Document = {
             key: "" if value == "ratio" else value
             for key, value in row.items()
-            if key not in ("scopes", "cohort_definition")
+            if key not in ("scopes", "cohort_definition") and not (key in ("least", "most") and value is None)
         }
         for scope in row["scopes"]:
             found[scope, row["name"]] = Metric(scope=scope, **fields)
     return found
 
 
+def split(name: str) -> tuple[str, str]:
+    """Return a metric's name and the queue behind its ``@``, which is empty if there is none.
+
+    Examples
+    --------
+    >>> split("sojourn_ms_mean@left->right")
+    ('sojourn_ms_mean', 'left->right')
+    >>> split("utilisation")
+    ('utilisation', '')
+    """
+    found = _PLACE.fullmatch(name)
+    return (found[1], found[2]) if found else (name, "")
+
+
+def is_of_queues(name: str) -> bool:
+    """Return whether a metric describes queues: where several are under test, each has its own value."""
+    return ("queue", name) in catalogue()
+
+
 def find(name: str, scope: str = "run") -> Metric:
     """Return a metric by name; a queue's metric also describes the run's metric of that name."""
+    metric, queue = split(name)
+    if queue and is_of_queues(metric):
+        found = find(metric, "queue")
+        where = "all queues under test" if queue == "all" else queue
+        return replace(found, name=name, title=f"{found.title} at {where}")
     known = catalogue()
     for where in (scope, "run", "queue", "group", "flow"):
         if (where, name) in known:
             return known[where, name]
     return Metric(name, "", scope, "", "", title=_title(name), scale=1.0, shown_unit="", better="")
+
+
+def quantity(name: str) -> Quantity:
+    """Return what estimates of a metric allow for: its buckets and range; ``metric@place`` is as the metric."""
+    return find(name.partition("@")[0]).quantity
 
 
 def unit_of(name: str, scope: str = "run") -> str:
@@ -199,7 +229,7 @@ def unit_of(name: str, scope: str = "run") -> str:
 def order(names: Iterable[str]) -> list[str]:
     """Sort names of metrics as the documentation has them; unknown ones come last."""
     known = {name: place for place, (_, name) in reversed(list(enumerate(catalogue())))}
-    return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+    return sorted(names, key=lambda name: (known.get(split(name)[0], len(known)), name))
 
 
 def rounded(value: float, half_width: float | None) -> str:
@@ -229,6 +259,40 @@ def rounded(value: float, half_width: float | None) -> str:
     if round(half_width, places) == 0:
         return f"{value:.{places}f} ± <{10.0**-places:.{places}f}"
     return f"{value:.{places}f} ± {half_width:.{places}f}"
+
+
+def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> str:
+    """Write an estimate: ``12.346 ± 0.079``, or with both limits where the end of a range cuts the interval.
+
+    Parameters
+    ----------
+    found
+        The estimate.
+    scale
+        Of the shown unit.
+    places
+        Digits after the point; by default as many as the uncertainty allows.
+
+    Examples
+    --------
+    >>> from sojourn.stats import Estimate
+    >>> written(Estimate(0.9963, 0.9881, 1.0, 5, is_cut=True))
+    '0.9963 (0.9881 to 1.0000)'
+    """
+    half = None if found.half_width is None else found.half_width * scale
+    value = found.mean * scale
+    if places is None:
+        text = rounded(value, half)
+    else:
+        text = f"{value:.{places}f}" + ("" if half is None else f" ± {half:.{places}f}")
+    mean, _, width = text.partition(" ± ")
+    digits = len(mean.partition(".")[2])
+    if not found.is_cut or half is None or found.low is None or found.high is None or "<" in width:
+        return text
+    # Where the digits do not show the cut, nothing is outside of the range.
+    if half - min(found.arms) * scale <= 0.5 * 10.0**-digits:
+        return text
+    return f"{mean} ({found.low * scale:.{digits}f} to {found.high * scale:.{digits}f})"
 
 
 def _significant(value: float) -> str:

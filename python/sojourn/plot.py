@@ -116,8 +116,8 @@ class Plots:
         has = {
             "groups": len(results.labels) > 1 and len(groups.of(results)) > 1,
             "delay_throughput": is_busy and "goodput_bit_s" in metric_names,
-            "sojourn_cdf": is_busy and bool((results.distributions["quantity"] == "sojourn_ms").any()),
-            "queue_over_time": is_busy and bool((results.series["name"] == "queue_packets").any()),
+            "sojourn_cdf": is_busy and bool((results.distributions["quantity"] == results.curve("sojourn_ms")).any()),
+            "queue_over_time": is_busy and bool((results.series["name"] == results.curve("queue_packets")).any()),
             "capacity": bool(results.series["name"].str.startswith(capacity.SERIES).any()),
             "flow_shares": not results.flows.empty,
             "differences": len(results.labels) > 1 and results.replications > 1,
@@ -134,7 +134,7 @@ class Plots:
     def delay_throughput(self) -> Picture:
         """Draw mean queueing delay against goodput, with an uncertainty ellipse for each scheme.
 
-        The queueing delay is the mean sojourn time of the packets that left the queues under test. The
+        The queueing delay is the mean sojourn time of the packets that left the headline queue. The
         shadows of an ellipse on the axes are the 95 % intervals of the two means and its tilt is their
         correlation over replications; it needs three replications. Small points are the replications.
         """
@@ -167,7 +167,7 @@ class Plots:
             if spots and is_wide([x for x, _ in spots.values() if x > 0]):
                 logarithmic(axes, "x")
             axes.margins(0.08)
-            axes.set_xlabel(f"Mean queueing delay ({delay.shown_unit})")
+            axes.set_xlabel(self._named(f"Mean queueing delay ({delay.shown_unit})"))
             axes.set_ylabel(f"Goodput ({goodput.shown_unit})")
             axes.set_title("↖ better", color=MUTED, fontsize=points(9.5))
             if is_crowded:
@@ -178,15 +178,16 @@ class Plots:
 
     def sojourn_cdf(self) -> Picture:
         """Draw the distribution function of the sojourn time, averaged over replications."""
-        return self.cdf("sojourn_ms", "Sojourn time (ms)")
+        return self.cdf("sojourn_ms", self._named("Sojourn time (ms)"))
 
     def cdf(self, quantity: str, title: str) -> Picture:
-        """Draw the distribution function of a quantity over the queues under test.
+        """Draw the distribution function of a quantity, of the headline queue.
 
         Parameters
         ----------
         quantity
-            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``.
+            ``sojourn_ms`` or ``queue_packets`` (``sojourn_ms:left->right`` of another queue under test than the
+            headline queue), or ``one_way_delay_ms``.
         title
             Of the axis.
 
@@ -195,7 +196,7 @@ class Plots:
         SojournError
             If the results have no such distribution.
         """
-        points = self._results.distributions
+        points, quantity = self._results.distributions, self._results.curve(quantity)
         points = points[points["quantity"] == quantity]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
@@ -288,7 +289,11 @@ class Plots:
         SojournError
             If the results have no time series.
         """
-        return self.over_time("queue_packets", "Packets waiting")
+        return self.over_time(self._results.curve("queue_packets"), self._named("Packets waiting"))
+
+    def _named(self, title: str) -> str:
+        """Return the title of an axis of queues: with the queue's name, where several are under test."""
+        return f"{title}\nat {self._results.queue}" if len(self._results.tested) > 1 else title
 
     def capacity(self) -> Picture:
         """Draw capacity, goodput and queueing delay over time where the rate of a link under test changes.
@@ -397,7 +402,7 @@ class Plots:
                 if "jain_index" in self._results.runs and not is_narrow():
                     found = self._results.estimate(label, jain.name)
                     axes.annotate(
-                        f"Jain {metrics.rounded(found.mean, found.half_width)}",
+                        f"Jain {metrics.written(found)}",
                         (1.01, row),
                         xycoords=("axes fraction", "data"),
                         va="center",
@@ -429,7 +434,7 @@ class Plots:
         """
         base = self._results.labels[0] if baseline is None else baseline
         shown = {label: look for label, look in self._looks.items() if label != base}
-        present = [name for name in names if name in self._results.metric_names()]
+        present = [name for name in names if metrics.split(name)[0] in self._results.metric_names()]
         columns = min(len(present), 2) if is_narrow() else len(present)
         lines = -(-len(present) // columns)
         with new_figure(WIDTH, (1.0 + 0.33 * len(shown)) * lines, rows=(len(shown) + 3) * lines) as figure:
@@ -445,6 +450,7 @@ class Plots:
                     _interval(axes, found, row, look, metric.scale)
                 unit = "points" if metric.shown_unit == "%" else metric.shown_unit
                 title = metric.title.replace(", ", ",\n") if is_narrow() else metric.title
+                title = self._named(title) if metrics.is_of_queues(name) else title
                 axes.set_title(title, fontsize=points(9.5))
                 axes.set_xlabel(unit if unit and is_narrow() else f"difference ({unit})" if unit else "difference")
                 axes.locator_params(axis="x", nbins=4)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from sojourn import inert, metrics, stats, suggest, tables
+from sojourn import headline, inert, metrics, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats, alike, repeats, silent, warmup
@@ -48,10 +48,14 @@ class Results:
         ``compare``, or ``run`` for the scenario as written.
     meta
         Facts about the execution that do not change a number: date, platform, command.
+    family
+        The results with which these are compared together, as those of a plan are, these included. The correction
+        for the number of comparisons counts all of them. By default these alone.
 
     Notes
     -----
-    Made by :func:`sojourn.run` and :func:`sojourn.compare`, or read from a run folder by :meth:`read`.
+    Made by :func:`sojourn.run` and :func:`sojourn.compare`, read from a run folder by :meth:`read`, or from the store
+    of a plan by :func:`sojourn.plan.results`.
     """
 
     scenario: Document
@@ -61,6 +65,7 @@ class Results:
     frames: Mapping[str, pd.DataFrame] = field(repr=False)
     kind: str = "compare"
     meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    family: Sequence[Results] = field(default=(), repr=False)
 
     @property
     def name(self) -> str:
@@ -88,8 +93,55 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row per run, one column per metric."""
+        """One row per run, one column per metric; those of queues are of the one in the column ``queue``."""
         return self.frames["runs"]
+
+    @cached_property
+    def tested(self) -> tuple[str, ...]:
+        """The names of the queues under test, the busiest first.
+
+        The first one is the headline queue: where no queue is named, metrics of queues are of it. It has the highest
+        utilisation, averaged over the runs of all schemes.
+        """
+        found = headline.tested(tables.rows(self.frames, "queues"))
+        first = str(self._rows[0]["queue"]) if self._rows else ""
+        return tuple(sorted(found, key=lambda name: name != first))
+
+    @property
+    def queue(self) -> str:
+        """The name of the headline queue: the first of :attr:`tested`, or empty."""
+        return self.tested[0] if self.tested else ""
+
+    def at_queues(self, names: Iterable[str]) -> list[str]:
+        """Return names of metrics with those of queues once for each queue under test (at most 8), the busiest first.
+
+        With one queue under test the names stay as they are; else those of queues become ``metric@queue``. Names that
+        have a queue keep it.
+        """
+        if len(self.tested) < 2:
+            return list(names)
+        queues = self.tested[: headline.MANY]
+        every = (
+            [headline.at(name, queue) for queue in queues] if metrics.is_of_queues(name) else [name] for name in names
+        )
+        return [name for several in every for name in several]
+
+    def curve(self, quantity: str, queue: str | None = None) -> str:
+        """Return the name that a quantity of a queue has among distributions and time series.
+
+        It is ``sojourn_ms``, or ``sojourn_ms:left->right`` where several queues are under test.
+
+        Parameters
+        ----------
+        quantity
+            ``sojourn_ms``, ``queue_packets`` or ``drops_packets_s``; others keep their name.
+        queue
+            By default the headline queue.
+        """
+        is_of_queues = quantity in ("sojourn_ms", "queue_packets", "drops_packets_s")
+        if not is_of_queues or len(self.tested) < 2:
+            return quantity
+        return f"{quantity}:{self.queue if queue is None else queue}"
 
     @property
     def queues(self) -> pd.DataFrame:
@@ -111,8 +163,10 @@ class Results:
         """The statistics of phases between changes, one row per phase and run; empty without changes.
 
         Columns ``phase`` (its name), ``occurrence`` (which of this name, from 1; 0 for all of them together),
-        ``group`` (a group of flows; empty for all traffic), ``from_s``, ``to_s``, ``measured_s``, and metrics: of the
-        queues under test and of all flows, or of a group. Groups are reported for all phases of one name together.
+        ``group`` (a group of flows; empty for all traffic), ``queue``, ``from_s``, ``to_s``, ``measured_s``, and
+        metrics: of all flows and the queue under test, or of a group. Where several queues are under test, the first
+        row of a phase has the one that was the busiest in the run, and each other one has a row of its own. Groups
+        are reported for all phases of one name together.
         """
         return self.frames["phases"]
 
@@ -133,7 +187,10 @@ class Results:
 
     @property
     def distributions(self) -> pd.DataFrame:
-        """Distribution functions over the queues under test: share ``cumulative`` at or below ``value``."""
+        """Distribution functions of queues and flows: share ``cumulative`` at or below ``value``.
+
+        Where several queues are under test, each of the 16 busiest of a run has its own: ``sojourn_ms:left->right``.
+        """
         return self.frames["distributions"]
 
     @property
@@ -195,13 +252,15 @@ class Results:
         by_label = {scheme.label: scheme for scheme in self.schemes}
         chosen = tuple(by_label[self._known(label)] for label in labels)
         frames = {name: frame[frame["scheme"].isin(list(labels))] for name, frame in self.frames.items()}
-        return replace(self, schemes=chosen, frames=frames)
+        return replace(self, schemes=chosen, frames=frames, family=())
 
     def metric_names(self) -> list[str]:
         """Return the metrics that at least one run has."""
         return [name for name, values in self._metrics.items() if np.isfinite(values).any()]
 
-    def values(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Floats:
+    def values(
+        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None, queue: str | None = None
+    ) -> Floats:
         """Return a metric's values of one scheme, by replication.
 
         Parameters
@@ -209,16 +268,19 @@ class Results:
         label
             Of the scheme.
         metric
-            Of run scope; with `group` of group scope.
+            Of run scope; with `group` of group scope. ``sojourn_ms_mean@left->right`` has the queue in its name.
         group
             A group of flows (the name of a ``[[flows]]`` table); by default all traffic together.
         phase
             The name of a phase, of which all occurrences count together; by default the whole measured time.
+        queue
+            The queue that a metric of queues is of; by default the headline queue (:attr:`queue`). ``all`` are those
+            under test together, which a scenario with ``pooled = true`` measures.
 
         Raises
         ------
         SojournError
-            Unknown scheme, group, phase or metric.
+            Unknown scheme, group, phase, queue or metric.
 
         Examples
         --------
@@ -228,16 +290,77 @@ class Results:
         >>> bool(results.values(results.labels[0], "goodput_bit_s", phase="slow")[0] < 5e6)
         True
         """
-        self._known(label)
-        if phase is not None:
-            return self._phase_values(label, metric, group, phase)
-        if group is not None:
-            return self._group_values(label, metric, group)
-        if metric not in self._metrics:
-            raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
-        return self._metrics[metric][self._places[label]]
+        return self._values(label, _at(metric, queue), group, phase)[1]
 
-    def _group_values(self, label: str, metric: str, group: str) -> Floats:
+    def pairs(
+        self,
+        label: str,
+        baseline: str,
+        metric: str,
+        group: str | None = None,
+        *,
+        phase: str | None = None,
+        queue: str | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return a metric's values of two schemes in the replications that both have, in the same order.
+
+        Parameters
+        ----------
+        label, baseline
+            Of the schemes.
+        metric, group, phase, queue
+            As for :meth:`values`.
+
+        Raises
+        ------
+        SojournError
+            As :meth:`values`.
+        """
+        metric = _at(metric, queue)
+        (ours, values), (theirs, base) = (self._values(one, metric, group, phase) for one in (label, baseline))
+        if ours == theirs:
+            return values, base
+        both = sorted({*ours} & {*theirs})
+        return values[[ours.index(one) for one in both]], base[[theirs.index(one) for one in both]]
+
+    def _values(self, label: str, metric: str, group: str | None, phase: str | None) -> tuple[list[int], Floats]:
+        """Return the replications of a scheme, and its values of a metric in them."""
+        self._known(label)
+        name, queue = metrics.split(metric)
+        if phase is not None:
+            rows = self._phase_rows(metric, group, phase)
+            name = name if group is None and metrics.is_of_queues(name) else metric
+        elif group is not None:
+            rows, name = self._group_rows(metric, group), metric
+        elif queue:
+            rows = self._of_queues.get((label, headline.named(metric, self.tested, self._queue_names)), [])
+        else:
+            if metric not in self._metrics:
+                raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
+            places = self._places[label]
+            return [self._rows[place]["replication"] for place in places], self._metrics[metric][places]
+        own = sorted((row for row in rows if row["scheme"] == label), key=lambda row: int(row["replication"]))
+        values = np.array([row.get(name, math.nan) for row in own], dtype=np.float64)
+        return [row["replication"] for row in own], values
+
+    def has(self, metric: str) -> bool:
+        """Return whether the results have a metric, and its queue if its name has one."""
+        name, queue = metrics.split(metric)
+        return name in self._metrics and (not queue or queue in self._queue_names)
+
+    @cached_property
+    def _of_queues(self) -> dict[tuple[str, str], list[tables.Row]]:
+        """The rows of each scheme and queue."""
+        found: dict[tuple[str, str], list[tables.Row]] = {}
+        for row in tables.rows(self.frames, "queues"):
+            found.setdefault((str(row["scheme"]), str(row["queue"])), []).append(row)
+        return found
+
+    @cached_property
+    def _queue_names(self) -> dict[str, None]:
+        return dict.fromkeys(queue for _, queue in self._of_queues)
+
+    def _group_rows(self, metric: str, group: str | None) -> list[tables.Row]:
         rows = tables.rows(self.frames, "groups")
         names = dict.fromkeys(str(row["group"]) for row in rows)
         if group not in names:
@@ -245,23 +368,30 @@ class Results:
         known = tables.metric_names("groups", rows[0])
         if metric not in known:
             raise SojournError(f"unknown metric `{metric}` of a group of flows; there are: {', '.join(known)}")
-        own = [row for row in rows if row["group"] == group and row["scheme"] == label]
-        own.sort(key=lambda row: int(row["replication"]))
-        return np.array([row[metric] for row in own], dtype=np.float64)
+        return [row for row in rows if row["group"] == group]
 
-    def _phase_values(self, label: str, metric: str, group: str | None, phase: str) -> Floats:
+    def _phase_rows(self, metric: str, group: str | None, phase: str) -> list[tables.Row]:
         if phase not in self.phase_names:
             raise SojournError(suggest.unknown("phase", phase, self.phase_names))
         rows = [row for row in tables.rows(self.frames, "phases") if row["phase"] == phase and not row["occurrence"]]
         groups = dict.fromkeys(str(row["group"]) for row in rows)
+        # The first row of a run has what is of all flows.
+        first: dict[tuple[Any, ...], tables.Row] = {}
+        of_queues = metrics.is_of_queues(metrics.split(metric)[0]) and group is None
+        queue = (
+            headline.named(metric, self.tested, dict.fromkeys(str(row["queue"]) for row in rows)) if of_queues else ""
+        )
+        metric = metrics.split(metric)[0] if of_queues else metric
+        for row in rows:
+            if not queue or row["queue"] == queue:
+                first.setdefault((row["scheme"], row["replication"], row["group"]), row)
+        rows = list(first.values())
         if group is not None and group not in groups:
             raise SojournError(suggest.unknown("group of flows", group, [name for name in groups if name]))
         known = [*tables.metric_names("phases", rows[0]), "measured_s"]
         if metric not in known:
             raise SojournError(f"unknown metric `{metric}` of a phase; there are: {', '.join(known)}")
-        own = [row for row in rows if row["group"] == (group or "") and row["scheme"] == label]
-        own.sort(key=lambda row: int(row["replication"]))
-        return np.array([row[metric] for row in own], dtype=np.float64)
+        return [row for row in rows if row["group"] == (group or "")]
 
     @cached_property
     def _rows(self) -> list[tables.Row]:
@@ -281,39 +411,62 @@ class Results:
             places[self._rows[place]["scheme"]].append(place)
         return places
 
-    def estimate(self, label: str, metric: str, group: str | None = None, *, phase: str | None = None) -> Estimate:
+    def estimate(
+        self, label: str, metric: str, group: str | None = None, *, phase: str | None = None, queue: str | None = None
+    ) -> Estimate:
         """Return a metric's mean over replications with its 95 % interval (Student's t).
 
         The interval of a quantile (``sojourn_ms_p99``) includes half of the bucket that it is read from, on either
-        side: 0.4 % of the value. Identical replications (:attr:`repeated`) have no interval.
+        side: 0.4 % of the value. That of a metric with a range lies in it. Identical replications (:attr:`repeated`)
+        have no interval. See :mod:`sojourn.stats.estimates`. `queue` is that of :meth:`values`.
         """
-        found = metrics.find(metric).widened(stats.estimate(self.values(label, metric, group, phase=phase)))
-        return found.without_interval() if label in self.repeated else found
+        metric = _at(metric, queue)
+        return self.mean(label, self.values(label, metric, group, phase=phase), metrics.quantity(metric))
+
+    def mean(self, label: str, values: Sequence[float] | Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
+        """Return the mean of any number a replication of a scheme, with its interval as :meth:`estimate` gives it.
+
+        Parameters
+        ----------
+        label
+            Of the scheme.
+        values
+            Computed from its results, one a replication.
+        of
+            What is known of them beforehand.
+        """
+        return stats.estimate(values, of, repeated=label in self.repeated)
 
     def difference(
-        self, label: str, metric: str, baseline: str, group: str | None = None, *, phase: str | None = None
+        self,
+        label: str,
+        metric: str,
+        baseline: str,
+        group: str | None = None,
+        *,
+        phase: str | None = None,
+        queue: str | None = None,
     ) -> Estimate:
         """Return the mean of the paired differences to `baseline` with its 95 % interval.
 
-        It has no interval where the replications of both schemes are identical (:attr:`repeated`).
+        That of a quantile includes half of the bucket of each of the two values. It has no interval where the
+        replications of both schemes are identical (:attr:`repeated`). `queue` is that of :meth:`values`.
         """
-        values = self.values(label, metric, group, phase=phase)
-        found = stats.paired(values, self.values(baseline, metric, group, phase=phase))
-        return found.without_interval() if {label, baseline} <= self.repeated else found
+        both = self.pairs(label, baseline, metric, group, phase=phase, queue=queue)
+        return stats.paired(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def effect(self, label: str, metric: str, baseline: str) -> Effect:
         """Return the effect size (Hedges' g of the pairs) of the difference to `baseline`, and its p-value.
 
         Both are NaN where the replications of both schemes are identical (:attr:`repeated`).
         """
-        pairs = slice(1) if {label, baseline} <= self.repeated else slice(None)
-        return stats.effect(self.values(label, metric)[pairs], self.values(baseline, metric)[pairs])
+        both = self.pairs(label, baseline, metric)
+        return stats.effect(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     def p_value(self, label: str, metric: str, baseline: str, group: str | None = None) -> float:
         """Return the p-value of the paired t test of a difference; NaN where both schemes are :attr:`repeated`."""
-        if {label, baseline} <= self.repeated:
-            return math.nan
-        return stats.paired_p(self.values(label, metric, group), self.values(baseline, metric, group))
+        both = self.pairs(label, baseline, metric, group)
+        return stats.paired_p(*both, metrics.quantity(metric), repeated={label, baseline} <= self.repeated)
 
     @cached_property
     def repeated(self) -> frozenset[str]:
@@ -326,13 +479,33 @@ class Results:
     def corrected(self, metric: str, baseline: str | None = None) -> dict[str, float]:
         """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
 
-        The family is one metric's differences of all other schemes to the baseline. If values below 0.05 count as
-        significant, the probability of any false finding in this family is at most 5 %.
+        The family is one metric's differences of all other schemes to the baseline, in all results of
+        :attr:`family`. If values below 0.05 count as significant, the probability of any false finding in this family
+        is at most 5 %.
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
         others = [label for label in self.labels if label != base]
-        found = stats.holm([self.p_value(label, metric, base) for label in others])
-        return dict(zip(others, map(float, found), strict=True))
+        # These first, so that their p-values are the first ones.
+        family = [self, *(one for one in self.family if one is not self)]
+        found = stats.holm([p for one in family for p in one._p_values(base, metric)])
+        return dict(zip(others, map(float, found), strict=False))
+
+    def _p_values(self, baseline: str, metric: str) -> list[float]:
+        key = baseline, metric
+        if key not in self._known_p:
+            others = self.labels_beside(baseline, metric)
+            self._known_p[key] = [self.p_value(label, metric, baseline) for label in others]
+        return self._known_p[key]
+
+    @cached_property
+    def _known_p(self) -> dict[tuple[str, str], list[float]]:
+        return {}
+
+    def labels_beside(self, baseline: str, metric: str) -> list[str]:
+        """Return the labels of all schemes but the baseline; none where there is no baseline or no such metric."""
+        if baseline not in self.labels or not self.has(metric):
+            return []
+        return [label for label in self.labels if label != baseline]
 
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
         """Return a quantile of the pooled distribution of all replications, with a BCa bootstrap interval over runs.
@@ -344,7 +517,8 @@ class Results:
         label
             Of the scheme.
         quantity
-            ``sojourn_ms``, ``queue_packets`` or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
+            ``sojourn_ms`` or ``queue_packets`` of the headline queue (``sojourn_ms:left->right`` of another one under
+            test), or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
         share
             Of the distribution below the quantile: 0.99.
 
@@ -353,7 +527,7 @@ class Results:
         SojournError
             Unknown scheme, or a quantity that the results have no distribution of.
         """
-        points = self.distributions
+        points, quantity = self.distributions, self.curve(quantity)
         points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
@@ -361,18 +535,20 @@ class Results:
             (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
             for _, part in points.groupby("replication")
         ]
-        metric = metrics.find(f"{quantity.partition(':')[0]}_p99")
-        return metric.widened(stats.pooled_quantile(curves, share, seed=self.seed))
+        of = metrics.quantity(f"{quantity.partition(':')[0]}_p99")
+        return stats.pooled_quantile(curves, share, of, seed=self.seed)
 
     def batch_means(self, label: str, name: str = "queue_packets", replication: int = 0) -> BatchMeans:
         """Return the mean of a time series of one run after its warm-up, with an interval from batch means.
+
+        ``queue_packets`` and ``sojourn_ms`` are of the headline queue.
 
         Raises
         ------
         SojournError
             Unknown scheme, or no such series.
         """
-        part = self.series
+        part, name = self.series, self.curve(name)
         part = part[
             (part["scheme"] == self._known(label)) & (part["name"] == name) & (part["replication"] == replication)
         ]
@@ -411,9 +587,10 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval of
-            Student's t over replications, NaN with fewer than two) and ``replications`` (those in which the
-            metric exists).
+            Columns ``scheme``, ``queue``, ``metric``, ``unit``, ``mean``, ``low``, ``high`` (95 % interval as of
+            :meth:`estimate`, NaN where there is none) and ``replications`` (those in which the metric exists). A
+            metric of queues has a row for each of the 8 busiest queues under test; the column ``queue`` is empty for
+            all other metrics. Groups of flows have no such column.
 
         Raises
         ------
@@ -425,10 +602,10 @@ class Results:
         if by == "group":
             return _frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
         if by == "phase":
-            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 5)
+            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 6)
         if by is not None:
             raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
-        return _frame(export.SUMMARY, export.summary(self, names), 3)
+        return _frame(export.SUMMARY, export.summary(self, names), 4)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -443,8 +620,8 @@ class Results:
         Returns
         -------
         pandas.DataFrame
-            Columns ``scheme``, ``baseline``, ``metric``, ``unit``, ``difference`` (scheme - baseline),
-            ``low``, ``high`` (95 % interval of the paired differences, NaN with fewer than two),
+            Columns ``scheme``, ``baseline``, ``queue`` (as in :meth:`summary`), ``metric``, ``unit``, ``difference``
+            (scheme - baseline), ``low``, ``high`` (95 % interval of the paired differences, NaN where there is none),
             ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
             ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
             (corrected for the number of schemes, see :meth:`corrected`).
@@ -456,7 +633,7 @@ class Results:
         """
         from sojourn.export import DIFFERENCES, differences
 
-        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 4)
+        return _frame(DIFFERENCES, differences(self, None if baseline is None else self._known(baseline), names), 5)
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -546,7 +723,7 @@ class Results:
         for _, part in points.groupby("replication"):
             place = min(int(np.searchsorted(part["cumulative"], share)), len(part) - 1)
             found.append(float(part["value"].iloc[place] - part["value"].iloc[0]))
-        return stats.estimate(np.array(found))
+        return self.mean(label, found)
 
     def best(self, metric: str) -> str | None:
         """Return the scheme that is better than every other, if the paired differences say so.
@@ -673,6 +850,11 @@ class Results:
         if label not in self.labels:
             raise SojournError(suggest.unknown("scheme", label, self.labels))
         return label
+
+
+def _at(metric: str, queue: str | None) -> str:
+    """Return the name of a metric with the queue that it is of."""
+    return metric if queue is None else headline.at(metric, queue)
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:

@@ -14,16 +14,14 @@ from sojourn.network import Network, load
 from sojourn.processors import cores
 from sojourn.results import Results
 from sojourn.scheme import Scheme, Schemes, as_schemes
-from sojourn.units import Time, as_text, from_ns, to_ns
+from sojourn.units import Time, as_text, auto_interval_ns, from_ns
 
 Series: TypeAlias = Time | Literal["auto"] | None
 """Sampling interval of time series; ``auto`` samples the first replication only, for the pictures."""
 
 Advance: TypeAlias = Callable[[int, float], None]
 
-_AUTO_SAMPLES: Final = 400
 GREATEST_SEED: Final = 2**64 - 1
-
 
 Scenario: TypeAlias = Network | str | Path
 """A network, a scenario file's path, or the name of a scenario that comes with the package."""
@@ -256,13 +254,6 @@ def _series(series: Series, scenario: Document, replication: int) -> str | None:
         # Text is passed to the core unchanged; its error message is suitable for a command line, too.
         return series if isinstance(series, str) else as_text("series", series, "time")
     return str(from_ns(auto_interval_ns(str(scenario["duration"]))))
-
-
-def auto_interval_ns(duration: str) -> int:
-    """Return a round sampling interval that gives a few hundred samples of a run."""
-    least = max(-(-to_ns("duration", duration) // _AUTO_SAMPLES), 1)
-    sizes = (int(f"{digit}{'0' * zeros}") for zeros in range(19) for digit in (1, 2, 5))
-    return next(size for size in sizes if size >= least)
 
 
 def whole(name: str, value: int, least: int, greatest: int) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import core, metrics
+from sojourn import core, headline, metrics
 from sojourn.core import Document
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "groups": ("scheme", "seed", "replication", "group"),
     "phases": (
         *("scheme", "seed", "replication", "phase", "occurrence", "group"),
-        *("from_s", "to_s", "measured_s"),
+        *("queue", "from_s", "to_s", "measured_s"),
     ),
     "stations": ("scheme", "seed", "replication", "cell", "node"),
     "distributions": ("scheme", "seed", "replication", "quantity", "value", "cumulative"),
@@ -33,11 +34,12 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The columns of each table that are not metrics."""
 
-_FACTS: Final[dict[str, str]] = {
+FACTS: Final[dict[str, str]] = {
     "duration_s": "s",
     "warm_up_s": "s",
     "measured_s": "s",
     "events": "",
+    "queue": "",
     "packets_sent": "packets",
     "packets_delivered": "packets",
     "packets_dropped": "packets",
@@ -103,8 +105,15 @@ class Tables(Mapping[str, "pd.DataFrame"]):
                 run = section("run")
                 key = {"scheme": label, "seed": run["seed"], "replication": run["replication"]}
                 found.extend(_rows(name, key, section))
+            if name == "runs" and self.tested:
+                headline.resolve(found, self.rows("queues"), self.tested[0])
             self._rows[name] = _complete(name, found) if name in _SCOPES else found
         return self._rows[name]
+
+    @cached_property
+    def tested(self) -> tuple[str, ...]:
+        """The queues under test, the one that the metrics of ``runs`` are of first: see :mod:`sojourn.headline`."""
+        return headline.tested(self.rows("queues"))
 
     def stream(self, name: str) -> _native.Table | None:
         """Return a table as an object with ``__arrow_c_stream__``, if the compiled core has the results.
@@ -115,12 +124,13 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             return None
         native, order = self._native
         found = metrics.order(native.metric_names(name)) if name in _SCOPES else []
-        known = {**(_FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
+        known = {**(FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
         known |= {column: metrics.unit_of(column, _SCOPES[name]) for column in found}
         names = [*KEYS[name], *known]
         known |= {"t_s": "s"} if name == "series" else _TIMES if name == "phases" else {}
         columns = [(column, _kind(name, column), known.get(column, "")) for column in names]
-        return native.table(name, order, [label for label, _ in self._runs], columns)
+        queue = self.tested[0] if name == "runs" and len(self.tested) > 1 else None
+        return native.table(name, order, [label for label, _ in self._runs], columns, queue)
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
@@ -175,7 +185,7 @@ def _kind(name: str, column: str) -> str:
     """Return what a column has: ``text``, ``whole``, ``flag`` or ``number``."""
     if column in _TEXT or (name, column) == ("series", "unit"):
         return "text"
-    if column in _WHOLE or (name == "runs" and column in _FACTS and column.startswith("packets_")):
+    if column in _WHOLE or (name == "runs" and column in FACTS and column.startswith("packets_")):
         return "whole"
     return "flag" if column == "under_test" else "number"
 
@@ -185,7 +195,8 @@ def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
     if name == "runs":
         run = section("run")
         conservation = {f"packets_{what}": count for what, count in run["conservation"].items()}
-        yield {**key, **{fact: run.get(fact, conservation.get(fact)) for fact in _FACTS}, **run["metrics"]}
+        facts = {fact: run.get(fact, conservation.get(fact)) for fact in FACTS}
+        yield {**key, **facts, "queue": run.get("queue") or "", **run["metrics"]}
     elif name == "queues":
         for queue in section("queues"):
             own = {"queue": queue["name"], "under_test": queue["under_test"], "configured": queue["scheme"]}
@@ -199,7 +210,8 @@ def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
             yield {**key, "group": group["name"], **group["metrics"]}
     elif name == "phases":
         for phase in section("phases") or ():
-            yield {**key, **{what: phase[what] for what in KEYS["phases"][3:]}, **phase["metrics"]}
+            own = {what: phase.get(what, "") for what in KEYS["phases"][3:]}
+            yield {**key, **own, **phase["metrics"]}
     elif name == "stations":
         for cell in section("cells") or ():
             yield from ({**key, "cell": cell["name"], **station} for station in cell["stations"])
@@ -235,7 +247,7 @@ def rows(frames: Mapping[str, pd.DataFrame], name: str) -> list[Row]:
 def _complete(name: str, rows: list[Row]) -> list[Row]:
     """Give every row every metric, in the documentation's order; NaN where a run does not have one."""
     names = metrics.order(metric_names(name, {column for row in rows for column in row}))
-    fixed = [*KEYS[name], *(_FACTS if name == "runs" else ())]
+    fixed = [*KEYS[name], *(FACTS if name == "runs" else ())]
 
     def number(value: Any) -> float:
         return math.nan if value is None else float(value)
@@ -265,13 +277,13 @@ def metric_columns(name: str, frame: pd.DataFrame) -> list[str]:
 
 def metric_names(name: str, columns: Iterable[str]) -> list[str]:
     """Return those of a table's columns that are metrics."""
-    others = {*KEYS[name], *(_FACTS if name == "runs" else ())}
+    others = {*KEYS[name], *(FACTS if name == "runs" else ())}
     return [column for column in columns if column not in others]
 
 
 def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
     """Return the unit of every column that has one."""
-    found = {column: unit for column, unit in _FACTS.items() if unit and column in frame}
+    found = {column: unit for column, unit in FACTS.items() if unit and column in frame}
     if name in _SCOPES:
         found |= {column: metrics.unit_of(column, _SCOPES[name]) for column in metric_columns(name, frame)}
     elif name == "stations":

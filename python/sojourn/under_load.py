@@ -69,7 +69,7 @@ class RrulSummary:
         if way not in ("download", "upload"):
             raise SojournError(suggest.unknown("direction", way, ("download", "upload")))
         each = [self.results.values(label, "goodput_bit_s", f"{way}-{name}") for name in CLASSES]
-        return stats.estimate(np.sum(each, axis=0) / 1e6)
+        return self.results.mean(label, np.sum(each, axis=0) / 1e6)
 
     def latency_ms(self, label: str, ping: str | None = None) -> stats.Estimate:
         """Return the mean round-trip time of a ping while TCP sends, with its 95 % interval.
@@ -90,7 +90,7 @@ class RrulSummary:
         if unknown := [name for name in names if name not in PINGS]:
             raise SojournError(suggest.unknown("ping", unknown[0], PINGS))
         each = [self.results.values(label, "rtt_ms_mean", f"ping-{name.replace(' ', '-')}") for name in names]
-        return stats.estimate(np.mean(each, axis=0))
+        return self.results.mean(label, np.mean(each, axis=0))
 
     def rows(self, label: str) -> list[tuple[str, str, stats.Estimate]]:
         """Return Flent's name, unit and estimate of each line of the table."""
@@ -102,10 +102,7 @@ class RrulSummary:
         columns = {label: self.rows(label) for label in self.results.labels}
         names = [name for name, _, _ in next(iter(columns.values()))]
         units = [unit for _, unit, _ in next(iter(columns.values()))]
-        texts = {
-            label: [metrics.rounded(estimate.mean, estimate.half_width) for _, _, estimate in rows]
-            for label, rows in columns.items()
-        }
+        texts = {label: [metrics.written(estimate) for _, _, estimate in rows] for label, rows in columns.items()}
         widths = {label: max(len(label), *map(len, column)) for label, column in texts.items()}
         first = max(map(len, names))
         lines = [" " * (first + 9) + "  ".join(label.rjust(width) for label, width in widths.items())]

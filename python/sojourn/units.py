@@ -163,6 +163,7 @@ def packets(value: int) -> Quantity:
     return Quantity(value, "packets")
 
 
+_AUTO_SAMPLES: Final = 400
 _NANOSECONDS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 
 
@@ -267,3 +268,10 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def auto_interval_ns(duration: str) -> int:
+    """Return a round sampling interval that gives a few hundred samples of a run."""
+    least = max(-(-to_ns("duration", duration) // _AUTO_SAMPLES), 1)
+    sizes = (int(f"{digit}{'0' * zeros}") for zeros in range(19) for digit in (1, 2, 5))
+    return next(size for size in sizes if size >= least)

@@ -273,7 +273,7 @@ class Responsiveness:
         for label, outcomes in self.outcomes.items():
             kinds = [self.rpm(label, kind) for kind in ("rpm", "foreign_rpm", "loaded_rpm")]
             confidence = min((one.confidence for one in outcomes), key=CONFIDENCE.index)
-            rows.append([label, *(metrics.rounded(one.mean, one.half_width) for one in kinds), confidence])
+            rows.append([label, *(metrics.written(one) for one in kinds), confidence])
         return table(["scheme", "RPM", "foreign RPM", "loaded RPM", "confidence"], rows)
 
 

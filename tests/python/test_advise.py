@@ -210,13 +210,13 @@ def test_the_second_choice_is_set_beside_the_first() -> None:
 
     best, second = of("codel", 10.0, 12.0, 11.0), of("pie", 15.0, 17.1, 15.9)
     advice = Advice(Line(10, 1), "linux", outcome(None, 200.0), best, second, (best, second))
-    # Pairs differ by 5, 5.1 and 4.9 ms: 5 ± 4.303 * 0.1 / sqrt(3) = 0.25 ms.
+    # Pairs differ by 5, 5.1 and 4.9 ms: 5 ± 4.303 * 0.1 / sqrt(3) = 0.25 ms. Half buckets of 11 and 16 ms: 0.11.
     assert advice.certainty == (
-        "With pie at 9/1 Mbit/s, the second choice, the latency is 5.0 ± 0.2 ms higher; the difference is significant"
+        "With pie at 9/1 Mbit/s, the second choice, the latency is 5.0 ± 0.4 ms higher; the difference is significant"
         " at the 5 % level. The goodput is 8/1 Mbit/s there"
     )
     advice = replace(advice, second=of("pie", 9.0, 13.0, 10.5))
-    assert "0.2 ± 2.6 ms lower; the difference is not significant" in advice.certainty
+    assert "0.2 ± 2.7 ms lower; the difference is not significant" in advice.certainty
 
 
 def test_rates_are_written_out() -> None:

@@ -33,6 +33,10 @@ def test_the_same_values_tie_and_constant_differences_do_not() -> None:
     same = np.array([1.0, 2.0, 3.0])
     found = ranked({"a": same, "b": same.copy(), "c": same + 1}, lower=True)
     assert {label: cell.rank for label, cell in found.items()} == {"a": 1, "b": 1, "c": 3}
+    # Values that never differ tell nothing of their scatter: the sign test of three has the p-value 2 / 2^3.
+    fixed = np.ones(3)
+    few = ranked({"a": fixed, "b": fixed + 1}, lower=True)
+    assert {label: cell.rank for label, cell in few.items()} == {"a": 1, "b": 1}
 
 
 def test_every_need_has_its_scenario() -> None:

@@ -64,7 +64,7 @@ def test_a_summary_by_phase_has_a_row_for_each_phase_and_group(
     results: Results, command: Command, tmp_path: Path
 ) -> None:
     table = results.summary(by="phase")
-    assert list(table.columns[:5]) == ["scheme", "phase", "group", "metric", "unit"]
+    assert list(table.columns[:6]) == ["scheme", "phase", "group", "queue", "metric", "unit"]
     assert table["phase"].unique().tolist() == ["start", "slow", "fast"]
     assert table["group"].unique().tolist() == ["", "bulk", "call"]
     row = table[(table["scheme"] == "codel") & (table["phase"] == "slow") & (table["metric"] == "goodput_bit_s")]
@@ -76,7 +76,7 @@ def test_a_summary_by_phase_has_a_row_for_each_phase_and_group(
     results.to_parquet(tmp_path / "folder")
     done = command("table", tmp_path / "folder", "--by", "phase", "--format", "csv", "--metric", "goodput_bit_s")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "scheme,phase,group,metric,unit,mean,low,high,replications"
+    assert done.stdout.splitlines()[0] == "scheme,phase,group,queue,metric,unit,mean,low,high,replications"
     assert len(done.stdout.splitlines()) == 1 + 2 * 3 * 3
 
 

@@ -14,7 +14,7 @@ import pytest
 import sojourn as sj
 from shared import REPLICATIONS, SCHEMES, small_network
 from sojourn import tables
-from sojourn.runner import auto_interval_ns
+from sojourn.units import auto_interval_ns
 
 
 def test_a_row_for_every_run_queue_and_flow(results: sj.Results) -> None:
@@ -121,7 +121,7 @@ def test_the_json_document(results: sj.Results) -> None:
     assert {"scheme", "seed", "replication", "metrics", "queues", "flows", "packets_sent"} <= set(first)
     assert first["metrics"]["sojourn_ms_mean"] == results.values(first["scheme"], "sojourn_ms_mean")[0]
     for row in document["summary"]:
-        assert set(row) == {"scheme", "metric", "unit", "mean", "interval", "replications"}
+        assert set(row) == {"scheme", "queue", "metric", "unit", "mean", "interval", "replications"}
         if row["interval"] is not None:
             low, high = row["interval"]
             assert low <= row["mean"] <= high

@@ -65,6 +65,10 @@ def test_effects_at_the_edges() -> None:
     assert stats.effect([1.0, 2.0], [1.0, 2.0]).p == 1.0
     same = stats.effect([1.3, 2.3, 3.3], [1.0, 2.0, 3.0])
     assert (same.size, same.p) == (math.inf, 0.0)
+    # No scatter anywhere, no t and no size: three equal signs in a row have the probability 2 / 2^3.
+    fixed = stats.effect([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
+    assert math.isnan(fixed.size)
+    assert fixed.p == 0.25
     two = stats.effect([1.0, math.nan, 3.0], [0.0, 0.0, 0.0])
     assert two.pairs == 2
     # Gamma(0) is infinite: the mean of d_z of two pairs does not exist. t = 2 / 1: P = 1/2 - atan(2)/pi on each side.

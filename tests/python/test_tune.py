@@ -215,7 +215,8 @@ class Noise:
     """In the place of the simulator: every metric is 100 + noise of deviation 10, whatever the scheme."""
 
     def __call__(self, _: object, tasks: Sequence[dict[str, Any]], **__: object) -> list[core.Document]:
-        return [{"metrics": dict.fromkeys(("sojourn_ms_p99", "goodput_bit_s"), self.draw(task))} for task in tasks]
+        names = ("sojourn_ms_p99", "goodput_bit_s")
+        return [{"metrics": dict.fromkeys(names, self.draw(task)), "queues": []} for task in tasks]
 
     @staticmethod
     def draw(task: dict[str, Any]) -> float:

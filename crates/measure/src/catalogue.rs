@@ -7,7 +7,7 @@
 /// What a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The run as a whole; queue metrics are of the queues under test together.
+    /// The run as a whole; queue metrics are of the busiest queue under test.
     Run,
     /// One queue.
     Queue,
@@ -235,7 +235,7 @@ macro_rules! metrics {
 }
 
 metrics! {
-    "queue_packets_mean", "packets", QUEUE, Time POSITIVE, "Queue length, mean", Lower, "time-weighted mean", "Number of waiting packets, without the one being sent. In run scope it is the sum over all queues under test.";
+    "queue_packets_mean", "packets", QUEUE, Time POSITIVE, "Queue length, mean", Lower, "time-weighted mean", "Number of waiting packets, without the one being sent.";
     "queue_packets_sd", "packets", QUEUE, Time POSITIVE, "Queue length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of waiting packets.";
     "queue_packets_p50", "packets", QUEUE, Time POSITIVE, "Queue length p50", Lower, "time-weighted quantile", "Median number of waiting packets.";
     "queue_packets_p99", "packets", QUEUE, Time POSITIVE, "Queue length p99", Lower, "time-weighted quantile", "Number of waiting packets that was not exceeded for 99 % of the time.";
@@ -260,7 +260,7 @@ metrics! {
     "burst_ratio", "ratio", ALL, Left POSITIVE, "Burst ratio", Neither, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival), divided by that of independent losses; 1 if losses are independent.";
     "loss_interval_packets_mean", "packets", ENDS, Losses POSITIVE, "Loss interval, mean", Higher, "mean over loss intervals", "Packets that a flow sends from the start of one loss event to the start of the next (RFC 5348, section 5.3). Losses within one round-trip time of the first one are one event. That time is the flow's base RTT, plus what waits in the queue divided by the link's rate or, if longer, the queue's mean sojourn time. For several flows, over the intervals of all.";
     "loss_synchronisation", "ratio" as "%", FLOWS, Losses SHARE, "Loss synchronisation", Lower, "mean over loss events", "Share of the flows that lose packets in a loss event (RFC 7928, section 2.4). An event begins with a loss of any of the flows and lasts one round-trip time, as in `loss_interval_packets_mean`. The flows are those that have sent by the end of the run; none for a single flow.";
-    "utilisation", "ratio" as "%", QUEUE, Time SHARE, "Utilisation", Higher, "time sending over time", "Share of the time of the link (or bus) that the queues under test spent sending. Where a token bucket shapes the link, the time is that of the measurement and of the tokens that were saved when it began: all that the link could send. Where the link follows a trace, it is the share of the bits that the trace allowed.";
+    "utilisation", "ratio" as "%", QUEUE, Time SHARE, "Utilisation", Higher, "time sending over time", "Share of the time of its link, bus or cell that the queue spent sending. Where a token bucket shapes the link, the time is that of the measurement and of the tokens that were saved when it began: all that the link could send. Where the link follows a trace, it is the share of the bits that the trace allowed.";
     "interarrival_ms_mode", "ms", QUEUE, Arrived POSITIVE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
     "interarrival_fine_ms_mode", "ms", QUEUE, Arrived POSITIVE, "Interarrival fine mode", Neither, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.";
     "daqm_hit_ratio", "ratio", QUEUE, Left SHARE, "Daqm hit ratio", Neither, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase, while the queue ran dAQM.";

@@ -67,7 +67,14 @@ impl Reports {
     }
 
     /// What the column `name` of `table` has in a row.
-    fn cell<'a>(&'a self, table: &str, name: &str, at: Place, labels: &'a [String]) -> Option<Cell<'a>> {
+    fn cell<'a>(
+        &'a self,
+        table: &str,
+        name: &str,
+        at: Place,
+        labels: &'a [String],
+        queue: Option<&'a str>,
+    ) -> Option<Cell<'a>> {
         let report = self.0.get(at.run)?;
         match name {
             "scheme" => return Some(Cell::Text(labels.get(at.label)?)),
@@ -76,7 +83,7 @@ impl Reports {
             _ => {}
         }
         match table {
-            "runs" => Some(run_cell(report, name)),
+            "runs" => Some(run_cell(report, name, queue)),
             "queues" => {
                 let queue = report.queues.get(at.entry)?;
                 Some(match name {
@@ -107,6 +114,7 @@ impl Reports {
                     "phase" => Cell::Text(&phase.phase),
                     "occurrence" => Cell::Whole(phase.occurrence),
                     "group" => Cell::Text(&phase.group),
+                    "queue" => Cell::Text(&phase.queue),
                     "from_s" => Cell::Number(Some(phase.from_s)),
                     "to_s" => Cell::Number(Some(phase.to_s)),
                     "measured_s" => Cell::Number(Some(phase.measured_s)),
@@ -158,8 +166,9 @@ impl Reports {
         (name, kind): (&str, &str),
         places: &[Place],
         labels: &[String],
+        queue: Option<&str>,
     ) -> PyResult<ArrayRef> {
-        let cells = || places.iter().map(|place| self.cell(table, name, *place, labels));
+        let cells = || places.iter().map(|place| self.cell(table, name, *place, labels, queue));
         Ok(match kind {
             "text" => Arc::new(StringArray::from_iter(cells().map(|cell| match cell {
                 Some(Cell::Text(text)) => Some(text),
@@ -182,9 +191,11 @@ impl Reports {
     }
 }
 
-/// A column of the table `runs`.
-fn run_cell<'a>(report: &'a RunReport, name: &str) -> Cell<'a> {
+/// A column of the table `runs`; of queues those of `queue` where given, in place of the run's own first.
+fn run_cell<'a>(report: &'a RunReport, name: &str, queue: Option<&'a str>) -> Cell<'a> {
+    let own = || report.queues.iter().find(|one| Some(&*one.name) == queue && one.under_test);
     match name {
+        "queue" => Cell::Text(queue.or(report.queue.as_deref()).unwrap_or_default()),
         "duration_s" => Cell::Number(Some(report.duration_s)),
         "warm_up_s" => Cell::Number(Some(report.warm_up_s)),
         "measured_s" => Cell::Number(Some(report.measured_s)),
@@ -193,7 +204,10 @@ fn run_cell<'a>(report: &'a RunReport, name: &str) -> Cell<'a> {
         "packets_delivered" => Cell::Whole(report.conservation.delivered),
         "packets_dropped" => Cell::Whole(report.conservation.dropped),
         "packets_in_flight" => Cell::Whole(report.conservation.in_flight),
-        _ => metric(&report.metrics, name),
+        _ => match own().and_then(|queue| queue.metrics.get(name)) {
+            Some(value) => Cell::Number(value),
+            None => metric(&report.metrics, name),
+        },
     }
 }
 
@@ -220,6 +234,7 @@ impl Reports {
                 "warm_up_s": report.warm_up_s,
                 "measured_s": report.measured_s,
                 "events": report.events,
+                "queue": report.queue,
                 "metrics": report.metrics,
                 "conservation": report.conservation,
             })
@@ -258,7 +273,8 @@ impl Reports {
     }
 
     /// A table with a row for each entry of the reports in `order`, whose schemes are `labels`; `columns` has name, kind
-    /// and unit of each (none: empty).
+    /// and unit of each (none: empty). Metrics of queues in `runs` are those of `queue`.
+    #[pyo3(signature = (name, order, labels, columns, queue=None))]
     fn table(
         &self,
         py: Python<'_>,
@@ -266,13 +282,14 @@ impl Reports {
         order: Vec<usize>,
         labels: Vec<String>,
         columns: Vec<(String, String, String)>,
+        queue: Option<String>,
     ) -> PyResult<Table> {
         py.detach(|| {
             let places = self.places(name, &order)?;
             let mut fields = Vec::with_capacity(columns.len());
             let mut arrays = Vec::with_capacity(columns.len());
             for (column, kind, unit) in &columns {
-                let array = self.column(name, (column, kind), &places, &labels)?;
+                let array = self.column(name, (column, kind), &places, &labels, queue.as_deref())?;
                 let field = Field::new(column, array.data_type().clone(), true);
                 let unit = (!unit.is_empty()).then(|| HashMap::from([("unit".to_owned(), unit.clone())]));
                 fields.push(field.with_metadata(unit.unwrap_or_default()));

@@ -131,7 +131,7 @@ def number(one: Outcome, name: str) -> str:
     found, runs = one.estimate(name), len(one.values[name])
     if not found.replications:
         return f"none in {runs} runs"
-    text = metrics.rounded(found.mean, found.half_width).replace("-", "−")
+    text = metrics.written(found).replace("-", "−")
     return text if found.replications == runs else f"{text} (none in {runs - found.replications} of {runs} runs)"
 
 

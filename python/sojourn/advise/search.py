@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn import stats, suggest
+from sojourn import metrics, stats, suggest
 from sojourn.advise.household import PING, Line, Shaper, network
 from sojourn.core import SojournError
-from sojourn.network import Network
+from sojourn.results import Results
 from sojourn.runner import run
-from sojourn.stats import Estimate, Floats
+from sojourn.stats import Estimate, Floats, Quantity
 
 PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "linux": ("cake besteffort", "fq_codel", "fq_pie", "codel", "pie"),
@@ -48,6 +48,12 @@ MEASURES: Final = (
     ("rebuffer", "video: time spent rebuffering", "%", True),
 )
 
+_RANGES: Final = {
+    "mos": metrics.quantity("voip_mos"),
+    "game": metrics.quantity("delay_above_50_ms_ratio").times(100.0),
+    "rebuffer": metrics.quantity("video_rebuffer_ratio").times(100.0),
+}
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -55,6 +61,10 @@ class Outcome:
 
     shaper: Shaper | None
     values: Mapping[str, Floats]
+    repeated: bool = False
+    """Whether the replications are one run repeated."""
+    base_ms: float = 0.0
+    """The base RTT, which the latency leaves out."""
 
     def mean(self, name: str) -> float:
         """Return the mean of a measure."""
@@ -62,7 +72,18 @@ class Outcome:
 
     def estimate(self, name: str) -> Estimate:
         """Return the mean with its interval."""
-        return stats.estimate(self.values[name])
+        return stats.estimate(self.values[name], self.quantity(name), repeated=self.repeated)
+
+    def above(self, other: Outcome, name: str) -> Estimate:
+        """Return by how much the mean of a measure is above that of another setting; paired."""
+        both = self.values[name], other.values[name]
+        return stats.paired(*both, self.quantity(name), repeated=self.repeated and other.repeated)
+
+    def quantity(self, name: str) -> Quantity:
+        """Return what is known of a measure beforehand."""
+        if name == "latency":
+            return replace(metrics.quantity("rtt_ms_p99"), offset=self.base_ms)
+        return _RANGES.get(name, stats.EXACT)
 
 
 @dataclass(frozen=True)
@@ -98,8 +119,7 @@ class Advice:
         if self.best is None or self.second is None:
             return ""
         name = self.line.criterion
-        ours, theirs = self.best.values[name], self.second.values[name]
-        gap = stats.paired(theirs, ours)
+        gap = self.second.above(self.best, name)
         shaper = self.second.shaper
         other = (
             f"{shaper.scheme} at {shaper.down_mbit_s:.4g}/{shaper.up_mbit_s:.4g} Mbit/s" if shaper else "no shaper"
@@ -215,13 +235,14 @@ def _preferred(line: Line, outcomes: Sequence[Outcome]) -> Outcome:
 
 def _measured(line: Line, platform: str, shaper: Shaper | None, replications: int, jobs: int | None) -> Outcome:
     net = network(line, shaper, platform)
-    rows = [_values(line, groups) for groups in _runs(net, replications, jobs)]
-    return Outcome(shaper, {name: np.array([row[name] for row in rows]) for name in rows[0]})
-
-
-def _runs(net: Network, replications: int, jobs: int | None) -> list[dict[str, dict[str, Any]]]:
-    """Return the metrics of every group, by replication."""
     results = run(net, replicates=replications, seed=1, jobs=jobs, series=None, progress=False)
+    rows = [_values(line, groups) for groups in _groups(results)]
+    values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return Outcome(shaper, values, bool(results.repeated), line.rtt_ms[0])
+
+
+def _groups(results: Results) -> list[dict[str, dict[str, Any]]]:
+    """Return the metrics of every group, by replication."""
     found = []
     for _, part in results.groups.groupby("replication"):
         found.append({str(row["group"]): {str(key): row[key] for key in row} for row in part.to_dict("records")})

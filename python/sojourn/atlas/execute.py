@@ -173,7 +173,14 @@ def _ranked(schemes: tuple[Scheme, ...], needs: Sequence[Need], found: Sequence[
     values = {
         need.name: {one.label: need.values(by_section[need.section], one.label) for one in schemes} for need in needs
     }
-    cells = {need.name: ranked(values[need.name], lower=need.lower) for need in needs}
+    repeated = {
+        section: [one.label for one in schemes if all(own.repeated(one.label, level) for level in own.levels())]
+        for section, own in by_section.items()
+    }
+    cells = {
+        need.name: ranked(values[need.name], lower=need.lower, of=need.of, repeated=repeated[need.section])
+        for need in needs
+    }
     return Atlas(schemes, tuple(needs), cells, replications, values)
 
 

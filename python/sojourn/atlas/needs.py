@@ -11,7 +11,8 @@ import numpy as np
 from sojourn.characterize.networks import NEWRENO, Group, Setting, network
 from sojourn.characterize.numbers import Found
 from sojourn.characterize.suite import SUITE, Scenario, levels
-from sojourn.stats import Floats
+from sojourn.metrics import quantity
+from sojourn.stats import EXACT, Floats, Quantity
 
 _SPREAD: Final = {"uniform": ["0 s", "1 s"]}
 _RATES: Final = ("2 Mbit/s", "20 Mbit/s", "100 Mbit/s")
@@ -93,6 +94,8 @@ class Need:
         One number a run of a scheme, in the order of replications.
     digits
         Decimals that are shown.
+    of
+        What is known of the values beforehand.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Need:
     lower: bool
     values: Values
     digits: int = 1
+    of: Quantity = EXACT
 
 
 def _run(metric: str, scale: float = 1.0, level: int | None = None) -> Values:
@@ -159,7 +163,7 @@ NEEDS: Final = (
     Need("goodput", "high goodput", "goodput under mild congestion (8.2.2)", "8.2.2", "Mbit/s",
          False, _run("goodput_bit_s", 1e-6, level=0), 2),
     Need("tail", "low tail of delay", "99th percentile of the delay under heavy congestion (8.2.4)", "8.2.2", "ms",
-         True, _run("sojourn_ms_p99", level=2)),
+         True, _run("sojourn_ms_p99", level=2), of=quantity("sojourn_ms_p99")),
     Need("sparse", "calls", "99th percentile of a call's delay variation in the traffic mix (9.1)", "9.1", "ms",
          True, _group("delay_variation_ms_p99", "voip")),
     Need("web", "web pages", "mean page load time beside video and a download (7.2, case IV)", "7.2-IV", "s",
@@ -169,15 +173,15 @@ NEEDS: Final = (
     Need("rtts", "fair over RTTs", "goodputs of flows of 20 and 100 ms, larger over smaller (6.2)", "6.2", "ratio",
          True, _share(1), 2),
     Need("controls", "fair over controls", "Jain's index of NewReno, CUBIC and BBR flows", "controls", "",
-         False, _run("jain_index"), 3),
+         False, _run("jain_index"), 3, quantity("jain_index")),
     Need("flood", "floods", "goodput of TCP beside UDP at three quarters of the capacity (5.3)", "5.3b", "Mbit/s",
          False, _group("goodput_bit_s", "tcp", 1e-6), 2),
     Need("changing", "changing rate", "99th percentile of the delay at 10 Mbit/s (8.2.6)", "8.2.6-1", "ms",
-         True, _phase("sojourn_ms_p99", "10 Mbit/s"), 0),
+         True, _phase("sojourn_ms_p99", "10 Mbit/s"), 0, quantity("sojourn_ms_p99")),
     Need("small", "small buffers", "goodput with a tenth of the usual buffer", "small-buffer", "Mbit/s",
          False, _run("goodput_bit_s", 1e-6), 2),
     Need("ecn", "ECN", "losses under mild congestion when all flows use ECN (4.5)", "ecn", "%",
-         True, _run("loss_ratio", 100.0), 3),
+         True, _run("loss_ratio", 100.0), 3, quantity("loss_ratio").times(100.0)),
     Need("tuning", "no tuning", "largest mean queueing delay at 2, 20 and 100 Mbit/s", "rates", "ms",
          True, _worst("sojourn_ms_mean")),
 )  # fmt: skip

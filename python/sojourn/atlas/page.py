@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from sojourn import core
+from sojourn import core, metrics
 from sojourn.atlas import pictures
 from sojourn.report import page as filled
 from sojourn.report.sections import Drawing, Section
@@ -35,8 +35,7 @@ def number(need: Need, cell: Cell) -> str:
     found = cell.estimate
     if found.replications == 0:
         return "–"
-    half = "" if found.half_width is None else f" ± {found.half_width:.{need.digits}f}"
-    return f"{found.mean:.{need.digits}f}{half}".replace("-", "−")
+    return metrics.written(found, places=need.digits).replace("-", "−")
 
 
 def overview(whole: Atlas, setting: Setting) -> str:

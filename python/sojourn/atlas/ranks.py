@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from sojourn import stats
-from sojourn.stats import Estimate, Floats
+from sojourn.stats import EXACT, Estimate, Floats, Quantity
 
 _SIGNIFICANT: Final = 0.05
 
@@ -30,7 +30,9 @@ class Cell:
     rank: int | None
 
 
-def ranked(values: Mapping[str, Floats], *, lower: bool) -> dict[str, Cell]:
+def ranked(
+    values: Mapping[str, Floats], *, lower: bool, of: Quantity = EXACT, repeated: Collection[str] = ()
+) -> dict[str, Cell]:
     """Rank schemes by one number a run.
 
     Parameters
@@ -39,6 +41,10 @@ def ranked(values: Mapping[str, Floats], *, lower: bool) -> dict[str, Cell]:
         By label, one a replication, in the same order; replications are paired.
     lower
         Whether low values are better.
+    of
+        What is known of the number.
+    repeated
+        Labels of schemes whose replications are one run repeated.
 
     Returns
     -------
@@ -47,22 +53,15 @@ def ranked(values: Mapping[str, Floats], *, lower: bool) -> dict[str, Cell]:
     """
     labels = [label for label, own in values.items() if own.size and np.isfinite(own).all()]
     pairs = [(a, b) for k, a in enumerate(labels) for b in labels[k + 1 :] if values[a].shape == values[b].shape]
-    p_values = [_p(values[a], values[b]) for a, b in pairs]
+    p_values = [stats.paired_p(values[a], values[b], of, repeated={a, b} <= {*repeated}) for a, b in pairs]
     better: dict[str, int] = dict.fromkeys(labels, 0)
     for (a, b), p in zip(pairs, stats.holm(p_values) if p_values else (), strict=True):
         if p < _SIGNIFICANT:
             gap = float(values[a].mean() - values[b].mean())
             better[b if (gap < 0) == lower else a] += 1
     return {
-        label: Cell(stats.estimate(own), better[label] + 1 if label in better else None)
+        label: Cell(
+            stats.estimate(own, of, repeated=label in repeated), better[label] + 1 if label in better else None
+        )
         for label, own in values.items()
     }
-
-
-def _p(a: Floats, b: Floats) -> float:
-    if a.size < 2 or np.array_equal(a, b):
-        return 1.0
-    if np.ptp(a - b) == 0.0:
-        # The same difference in every replication.
-        return 0.0
-    return stats.paired_p(a, b)

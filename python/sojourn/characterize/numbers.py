@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from sojourn import metrics, stats
+from sojourn import headline, metrics, stats, tables
 from sojourn.characterize.suite import Scenario
-from sojourn.plan import Cells, Plan, expand, read
+from sojourn.plan import Cells, Plan, expand, read, rows
 from sojourn.plan.store import Store
-from sojourn.stats import Estimate, Floats
+from sojourn.stats import Estimate, Floats, repeats
 
 DELAY: Final = "sojourn_ms_mean"
 GOODPUT: Final = "goodput_bit_s"
@@ -41,6 +41,19 @@ class Found:
         return read.frame(self.cells, self.store)
 
     @cached_property
+    def queues(self) -> pd.DataFrame:
+        """A row a run and queue under test."""
+        found = read.frame(self.cells, self.store, "queues")
+        return found[found["under_test"].astype(bool)]
+
+    def tested(self, level: Any = None) -> tuple[str, ...]:
+        """Return the queues under test at a level, the busiest under all schemes first."""
+        own = self.queues
+        if level is not None and self.factor is not None:
+            own = own[own[self.factor] == level]
+        return headline.tested(read.records(own))
+
+    @cached_property
     def groups(self) -> pd.DataFrame:
         """A row a run and group of flows."""
         return read.frame(self.cells, self.store, "groups")
@@ -49,12 +62,14 @@ class Found:
     def phases(self) -> pd.DataFrame:
         """A row a run and phase: all its occurrences together, and all traffic."""
         every = read.frame(self.cells, self.store, "phases")
-        return every[(every["occurrence"] == 0) & (every["group"] == "")] if len(every) else every
+        found = every[(every["occurrence"] == 0) & (every["group"] == "")] if len(every) else every
+        # The first of the rows of several queues under test has what is of all traffic, too.
+        return found.drop_duplicates(["run", "phase"])
 
     @cached_property
     def distributions(self) -> pd.DataFrame:
         """Points of the distribution functions."""
-        return read.frame(self.cells, self.store, "distributions")
+        return read.curves(self.cells, self.store, "distributions", "quantity")
 
     @property
     def labels(self) -> list[str]:
@@ -82,16 +97,40 @@ class Found:
         return frame[chosen].sort_values("replication")
 
     def estimate(self, frame: pd.DataFrame, label: str, metric: str, level: Any = None, **equal: str) -> Estimate:
-        """Return the estimate of a metric; of no observation where the frame has none."""
+        """Return the estimate of a metric; of no observation where the frame has none.
+
+        ``metric@queue`` is read from the table of queues in place of `frame`.
+        """
+        metric, queue = metrics.split(metric)
+        if queue:
+            frame, equal = self.queues, {**equal, "queue": queue}
         if metric not in frame.columns:
             return stats.estimate([])
-        return stats.estimate(self.part(frame, label, level, **equal)[metric].to_numpy(dtype=np.float64))
+        values = self.part(frame, label, level, **equal)[metric].to_numpy(dtype=np.float64)
+        return self.mean(label, level, values, metrics.quantity(metric))
+
+    def mean(self, label: str, level: Any, values: Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
+        """Return the estimate of one number a run of a scheme at a level."""
+        return stats.estimate(values, of, repeated=self.repeated(label, level))
+
+    def repeated(self, label: str, level: Any = None) -> bool:
+        """Return whether all runs of a scheme at a level are one run repeated."""
+        known = (label, level)
+        if known not in self._repeated:
+            own = self.part(self.runs, label, level)
+            names = [name for name in (*tables.FACTS, *rows.metric_names("runs")) if name in own]
+            self._repeated[known] = repeats.are(repeats.prints(tables.rows({"runs": own[names]}, "runs")))
+        return self._repeated[known]
+
+    @cached_property
+    def _repeated(self) -> dict[tuple[str, Any], bool]:
+        return {}
 
     def points(self, label: str, level: Any = None, group: str = "") -> tuple[Floats, Floats]:
         """Return queueing delay in ms and goodput in Mbit/s of every run (RFC 7928, section 2.7).
 
-        The delay of the run is the mean sojourn time in the queues under test. That of a group is the mean one-way
-        delay of its packets, less the smallest that any packet of it had under any scheme.
+        The delay of the run is the mean sojourn time in the queue under test, of several in the busiest. That of a
+        group is the mean one-way delay of its packets, less the smallest that any packet of it had under any scheme.
         """
         if not group:
             own = self.part(self.runs, label, level)
@@ -120,7 +159,13 @@ class Found:
         whole = {label: theirs for label, theirs in pairs.items() if theirs.shape == ours.shape and ours.size > 1}
         if not whole:
             return {}
-        p = stats.holm([stats.paired_p(ours, theirs) for theirs in whole.values()])
+        same = self.repeated(subject, level)
+        p = stats.holm(
+            [
+                stats.paired_p(ours, theirs, metrics.quantity(metric), repeated=same and self.repeated(label, level))
+                for label, theirs in whole.items()
+            ]
+        )
         for (label, theirs), one in zip(whole.items(), p, strict=True):
             gap = float(np.nanmean(ours - theirs))
             found[label] = "tied" if not one < 0.05 else "lower" if gap < 0 else "higher"
@@ -143,9 +188,7 @@ def written(found: Estimate, metric: str) -> str:
     """Return an estimate with its half-width, in the metric's shown unit; a dash where there is none."""
     if found.replications == 0:
         return "–"
-    one = metrics.find(metric)
-    half = None if found.half_width is None else found.half_width * one.scale
-    return metrics.rounded(found.mean * one.scale, half).replace("-", "−")
+    return metrics.written(found, metrics.find(metric).scale).replace("-", "−")
 
 
 def head(metric: str) -> str:

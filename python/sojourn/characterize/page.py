@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn import core, metrics, stats
+from sojourn import core, headline, metrics
 from sojourn.characterize import pictures, requirements
 from sojourn.characterize.cost import Cost
 from sojourn.characterize.networks import Setting
@@ -230,9 +230,19 @@ def _run_table(one: Found, name: str) -> Drawing:
     names = [
         metric for metric in one.scenario.metrics if metric in one.runs.columns and one.runs[metric].notna().any()
     ]
-    rows = _rows(one, lambda label, level: [written(one.estimate(one.runs, label, m, level), m) for m in names])
+    made = []
+    has_queues = any(len(one.tested(level)) > 1 for level in one.levels()) and any(map(metrics.is_of_queues, names))
+    for level in one.levels():
+        for label in one.labels:
+            lead = (label,) if level is None else (label, one.scenario.level(level))
+            for queue, own in headline.layout(one.tested(level), names):
+                cells = ["" if m is None else written(one.estimate(one.runs, label, m, level), m) for m in own]
+                made.append((*lead, *((queue,) if has_queues else ()), *cells))
     caption = "Mean ± half-width of the 95 % interval over the replications."
-    return Drawing(f"{name}-runs", None, caption, (*_leads(one), *map(head, names)), rows)
+    if has_queues:
+        caption += " Each queue under test has a row, the busiest first; pictures and sentences are of the busiest."
+    heads = (*_leads(one), *(("Queue",) if has_queues else ()), *map(head, names))
+    return Drawing(f"{name}-runs", None, caption, heads, tuple(made))
 
 
 def _group_table(one: Found, name: str) -> Drawing:
@@ -258,9 +268,7 @@ def _group_table(one: Found, name: str) -> Drawing:
 def _ratio_table(one: Found, name: str) -> Drawing:
     def cells(label: str, level: Any) -> list[str]:
         own = {g: one.part(one.groups, label, level, group=g)[GOODPUT].to_numpy() for g in ("first", "second")}
-        return [
-            metrics.rounded(found.mean, found.half_width) for found in (stats.estimate(own["second"] / own["first"]),)
-        ]
+        return [metrics.written(one.mean(label, level, own["second"] / own["first"]))]
 
     caption = "Goodput of the flow with the other RTT, divided by that of the flow with 100 ms."
     return Drawing(f"{name}-ratio", None, caption, (*_leads(one), "Ratio of goodputs"), _rows(one, cells))
@@ -287,8 +295,8 @@ def _phase_table(one: Found, name: str) -> Drawing:
     made = []
     for phase in dict.fromkeys(one.phases["phase"]):
         for label in one.labels:
-            own = one.part(one.phases, label, phase=phase)
-            made.append((label, phase, *(written(stats.estimate(own[m].to_numpy()), m) for m in names)))
+            found = [one.estimate(one.phases, label, m, phase=phase) for m in names]
+            made.append((label, phase, *map(written, found, names)))
     caption = "By phase; all occurrences of a phase in a run are one observation."
     return Drawing(f"{name}-phases", None, caption, ("Scheme", "Phase", *map(head, names)), tuple(made))
 
@@ -395,7 +403,7 @@ def _cost(whole: Characterisation) -> Section:
     rows = [
         (
             label,
-            metrics.rounded(cost.ns_a_packet.mean, cost.ns_a_packet.half_width).replace("-", "−"),
+            metrics.written(cost.ns_a_packet).replace("-", "−"),
             f"{cost.bytes_a_flow:.0f}",
         )
         for label, cost in whole.costs.items()

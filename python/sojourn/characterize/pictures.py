@@ -211,7 +211,7 @@ def over_factor(found: Found, metric_of: Sequence[tuple[str, str]]) -> Picture:
             for label, own in look.items():
                 found_here = [found.estimate(found.runs, label, metric, level) for level in levels]
                 y = [value.mean * one.scale for value in found_here]
-                bars = [(value.half_width or 0.0) * one.scale for value in found_here]
+                bars = np.array([value.arms for value in found_here]).T * one.scale
                 line: Any = {"color": own.color, "linestyle": own.dashes, "marker": own.marker, "label": own.short}
                 where.errorbar(range(len(levels)), y, yerr=bars, markersize=5, capsize=2, **line)
             where.set_xticks(

@@ -123,7 +123,7 @@ def warm_up_s(scenario: Scenario, common: Setting, given: Sequence[Scheme], jobs
     found = compare(Network.from_dict(pilot), own, replicates=1, seed=1, series=_INTERVAL, progress=False, jobs=jobs)
     latest = _STEP_S
     for (_, name), part in found.series.groupby(["scheme", "name"]):
-        if name in _SERIES:
+        if name in {found.curve(one) for one in _SERIES}:
             left_out = stats.steady.mser(part["value"].to_numpy())
             latest = max(latest, _PILOT_S / 2 if left_out is None else left_out * _INTERVAL_S)
     return math.ceil(latest / _STEP_S) * _STEP_S

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import sojourn
-from sojourn import metrics, stats
+from sojourn import headline, metrics, stats
 from sojourn.cli import text
 from sojourn.cli.options import add_jobs, add_json, add_number, add_seed, add_sets
 from sojourn.network import load
@@ -47,7 +47,7 @@ def add(actions: Any) -> None:
 def _run(options: argparse.Namespace) -> None:
     found: list[tuple[str, list[Spacing]]] = []
     for file in options.files:
-        network = load(file, sets=options.sets)
+        network = load(file, sets=["pooled=true", *options.sets])
         results = sojourn.compare(
             network,
             {"fifo": options.fifo},
@@ -101,7 +101,10 @@ def measure(results: Results) -> list[Spacing]:
         Of one scheme, a FIFO.
     """
     queues = results.queues[results.queues["under_test"]]
-    groups = [("all", results.runs), *((str(name), of) for name, of in queues.groupby("queue", sort=False))]
+    together = results.queues[results.queues["queue"] == headline.ALL]
+    # One queue under test is all there are.
+    every = queues if together.empty else together
+    groups = [(headline.ALL, every), *((str(name), of) for name, of in queues.groupby("queue", sort=False))]
     found = []
     for name, of in groups:
         modes = of["interarrival_ms_mode"].dropna().tolist()

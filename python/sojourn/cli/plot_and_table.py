@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sojourn import suggest
+from sojourn import metrics, suggest
 from sojourn.cli.options import add_out
 from sojourn.cli.text import as_csv
 from sojourn.core import SojournError
@@ -31,23 +32,26 @@ def add(verbs: Any) -> None:
     plot = verbs.add_parser(
         "plot",
         description="Write one figure of a run folder, or of the plan in a store, for a paper: text of 8 points at "
-        "the given width, embedded TrueType fonts. Without --figure, list the figures that the folder has data for.",
+        "the given width, embedded TrueType fonts. Without --figure, list the figures that the folder has data for. "
+        "A plan has its own figures, and with --at those of a run folder.",
         epilog="example: sojourn plot out/compare --figure sojourn_cdf --width 85mm --out cdf.pdf",
     )
-    plot.add_argument("folder", metavar="FOLDER", help="a run folder, or a store with one plan")
+    plot.add_argument("folder", metavar="FOLDER", help="a run folder, or the store of a plan")
     plot.add_argument("--figure", metavar="NAME", help="which figure (default: list them)")
     plot.add_argument(
         "--width", default=WIDTH, metavar="WIDTH", help=f"as printed: mm, cm, in or pt (default {WIDTH})"
     )
     add_out(plot, metavar="FILE", help=f"the file, {', '.join(FORMATS)} (default NAME.pdf)")
+    _add_at(plot)
     plot.set_defaults(command=draw)
     table = verbs.add_parser(
         "table",
-        description="Write a table of a run folder, schemes as rows and metrics as columns, as LaTeX (booktabs) or "
-        "CSV. Numbers in LaTeX have as many digits as their 95 % intervals allow.",
+        description="Write a table of a run folder, or of the plan in a store, schemes as rows and metrics as "
+        "columns, as LaTeX (booktabs) or CSV. A plan has a column for each factor. Numbers in LaTeX have as many "
+        "digits as their 95 % intervals allow.",
         epilog="example: sojourn table out/compare --metric sojourn_ms_p99 --metric goodput_bit_s > table.tex",
     )
-    table.add_argument("folder", metavar="FOLDER", help="a run folder")
+    table.add_argument("folder", metavar="FOLDER", help="a run folder, or the store of a plan")
     table.add_argument("--table", choices=TABLES, default="summary", help="(default summary)")
     table.add_argument("--format", choices=("latex", "csv"), default="latex", help="(default latex)")
     table.add_argument(
@@ -59,7 +63,19 @@ def add(verbs: Any) -> None:
         help="a row for each metric of each group of flows, or of each phase and group; as CSV",
     )
     add_out(table, metavar="FILE", help="the file (default: standard output)")
+    _add_at(table)
     table.set_defaults(command=tabulate)
+
+
+def _add_at(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plan", metavar="NAME", help="which plan of a store (default: the only one)")
+    parser.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="FACTOR=LEVEL",
+        help="of a plan only the cells at this level, repeatable",
+    )
 
 
 def inches(text: str) -> float:
@@ -89,10 +105,10 @@ def draw(options: argparse.Namespace) -> None:
     width = inches(options.width)
     place = Path(options.folder)
     if options.figure is None:
-        print("\n".join(_names(place)))
+        print("\n".join(_names(place, options.at, options.plan)))
         return
     target = Path(options.out or f"{options.figure}.pdf")
-    write(lambda: _picture(place, options.figure), target, width, force=options.force)
+    write(lambda: _picture(place, options.figure, options.at, options.plan), target, width, force=options.force)
 
 
 def write(make: Callable[[], Picture], target: Path, width: float, *, force: bool) -> None:
@@ -121,36 +137,62 @@ def _is_plan(place: Path) -> bool:
     return not (place / "meta.json").exists() and (place / "store.json").exists()
 
 
-def _names(place: Path) -> list[str]:
-    if _is_plan(place):
-        return [f"{figure.y}-{figure.x}" for figure, _ in _plan(place)]
-    return _results(place).plot.names()
+def _names(place: Path, at: Sequence[str], name: str | None) -> list[str]:
+    own = [f"{figure.y}-{figure.x}" for figure, _ in _plan(place, name)] if _is_plan(place) and not at else []
+    every = _results(place, at, name)
+    # Figures of single combinations of levels need them named.
+    return own if len(every) > 1 else [*own, *every[0][1].plot.names()]
 
 
-def _picture(place: Path, name: str) -> Picture:
-    if not _is_plan(place):
-        return _results(place).plot.draw(name)
-    drawn = {f"{figure.y}-{figure.x}": picture for figure, picture in _plan(place)}
-    if name not in drawn:
-        raise SojournError(suggest.unknown("figure", name, drawn))
-    return drawn[name]
+def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Picture:
+    drawn = {}
+    if _is_plan(place) and not at:
+        drawn = {f"{figure.y}-{figure.x}": picture for figure, picture in _plan(place, plan)}
+        if name in drawn:
+            return drawn[name]
+    every = _results(place, at, plan)
+    if len(every) == 1:
+        return every[0][1].plot.draw(name)
+    known = [*drawn, *every[0][1].plot.names()]
+    if name not in known:
+        raise SojournError(suggest.unknown("figure", name, known))
+    raise SojournError(f"--figure {name}: is of one combination of levels, name it with --at; {_levels(every)}")
 
 
-def _results(place: Path) -> Results:
+def _results(place: Path, at: Sequence[str], name: str | None) -> list[tuple[dict[str, Any], Results]]:
+    """Return the results of a run folder, or those of a plan at some levels, each with its levels."""
+    from sojourn import plan
     from sojourn.results import Results
 
-    return Results.read(place)
+    if not _is_plan(place):
+        if at or name:
+            raise SojournError(f"--{f'at {at[0]}' if at else f'plan {name}'}: {place} is not the store of a plan")
+        return [({}, Results.read(place))]
+    every = plan.results(place, name)
+    if not every:
+        raise SojournError(f"{place}: the plan has no finished run")
+    chosen = every
+    for one in at:
+        factor, _, level = (part.strip() for part in one.partition("="))
+        chosen = [(levels, found) for levels, found in chosen if str(levels.get(factor)) == level]
+        if not chosen:
+            raise SojournError(f"--at {one}: the plan has no such cells; {_levels(every)}")
+    return chosen
 
 
-def _plan(place: Path) -> list[tuple[Any, Picture]]:
+def _levels(every: Sequence[tuple[dict[str, Any], Results]]) -> str:
+    """Return what may be named with ``--at``."""
+    names = list(every[0][0])
+    known = [f"{name}={level}" for name in names for level in dict.fromkeys(levels[name] for levels, _ in every)]
+    return f"allowed: {', '.join(known)}" if known else "the plan has one combination"
+
+
+def _plan(place: Path, name: str | None) -> list[tuple[Any, Picture]]:
     from sojourn.plan import read, show
     from sojourn.plan.store import Store
 
     store = Store.open(place)
-    plans = read.plans(store)
-    if len(plans) != 1:
-        raise SojournError(f"{place} holds {len(plans)} plans; allowed: a store with one")
-    return list(show.pictures(plans[0], store))
+    return list(show.pictures(read.plan_of(store, name), store))
 
 
 def tabulate(options: argparse.Namespace) -> None:
@@ -159,15 +201,15 @@ def tabulate(options: argparse.Namespace) -> None:
 
     if options.out:
         folder.refuse_results(options.out, force=options.force)
-    results = _results(Path(options.folder))
+    every = _results(Path(options.folder), options.at, options.plan)
     if options.by:
         if options.format != "csv" or options.table != "summary":
             raise SojournError(f"--by {options.by}: allowed with --table summary and --format csv")
-        if options.by == "phase" and not results.phase_names:
+        if options.by == "phase" and not any(results.phase_names for _, results in every):
             raise SojournError("--by phase: the run has no phases; allowed: a scenario with [[changes]]")
-        text = results.summary(options.metric, by=options.by).to_csv(index=False)
+        text = _by(every, options.metric, options.by)
     else:
-        text = _table(results, options.table, options.format, options.metric)
+        text = _table(every, options.table, options.format, options.metric)
     if options.out:
         folder.write_text(Path(options.out), text)
         print(options.out)
@@ -175,37 +217,75 @@ def tabulate(options: argparse.Namespace) -> None:
         print(text, end="")
 
 
-def _table(results: Results, kind: str, form: str, names: list[str] | None) -> str:
+def _by(every: Sequence[tuple[dict[str, Any], Results]], names: list[str] | None, by: Any) -> str:
+    import pandas as pd
+
+    frames = []
+    for levels, results in every:
+        frame = results.summary(names, by=by)
+        for place, (name, level) in enumerate(levels.items()):
+            frame.insert(place, name, level)
+        frames.append(frame)
+    return str(pd.concat(frames).to_csv(index=False))
+
+
+def _table(every: Sequence[tuple[dict[str, Any], Results]], kind: str, form: str, names: list[str] | None) -> str:
+    known = dict.fromkeys(name for _, results in every for name in results.metric_names())
+    for name in names or ():
+        if metrics.split(name)[0] not in known:
+            raise SojournError(suggest.unknown("metric", name, known))
+        if not any(results.has(name) for _, results in every):
+            every[0][1].values(every[0][1].labels[0], name)
+    made = [(levels, _table_of(results, kind, names)) for levels, results in every]
+    columns: dict[str, Any] = {}
+    rows = []
+    has_queues = any(table.has_queues for _, table in made if table)
+    for levels, table in made:
+        heads = [metric.name for metric in table.columns] if table else []
+        columns |= {metric.name: metric for metric in table.columns} if table else {}
+        for row in table.rows if table else ():
+            texts = [row.label, *("" if level is None else str(level) for level in levels.values())]
+            texts += [row.queue] if has_queues else []
+            rows.append((texts, row.is_first, dict(zip(heads, row.cells, strict=True))))
+    if not rows:
+        raise SojournError("differences need two schemes and two replications")
+    order = metrics.order(columns) if len(every) > 1 else columns
+    shown = [columns[name] for name in order]
+    lead = ["scheme", *every[0][0], *([_QUEUE] if has_queues else [])]
+    return _latex(lead, shown, rows, every[0][1], kind) if form == "latex" else _csv(lead, shown, rows)
+
+
+def _table_of(results: Results, kind: str, names: list[str] | None) -> Any:
+    """Return a table of one set of results; None where it has no differences."""
     from sojourn.report import context
 
-    for name in names or ():
-        if name not in results.metric_names():
-            raise SojournError(suggest.unknown("metric", name, results.metric_names()))
     match kind:
         case "summary":
-            found = context.summary_table(results, names) if names else context.summary_table(results)
+            return context.summary_table(results, names) if names else context.summary_table(results)
         case "drops":
-            found = context.drops_table(results, names) if names else context.drops_table(results)
+            return context.drops_table(results, names) if names else context.drops_table(results)
         case _:
             base = results.labels[0]
             several = context.differences_table(results, base, names) if names else None
-            several = several or context.differences_table(results, base)
-            if several is None:
-                raise SojournError("differences need two schemes and two replications")
-            found = several
-    return _latex(found, results, kind) if form == "latex" else _csv(found)
+            return several or context.differences_table(results, base)
 
 
-def _csv(table: Any) -> str:
-    heads = [(m.name, m.name + "_low", m.name + "_high") for m in table.columns]
-    rows = []
-    for row in table.rows:
-        cells = [
-            ["" if value is None or value != value else repr(float(value)) for value in (c.value, c.low, c.high)]  # noqa: PLR0124 - NaN
-            for c in row.cells
-        ]
-        rows.append([row.label, *(value for three in cells for value in three)])
-    return as_csv(["scheme", *(head for three in heads for head in three)], rows)
+_QUEUE: Final = "queue"
+
+_Rows: TypeAlias = "list[tuple[list[str], bool, dict[str, Any]]]"
+"""The texts of a row, whether it is the first one of its scheme, and its numbers by column."""
+
+
+def _csv(lead: Sequence[str], columns: Sequence[Any], rows: _Rows) -> str:
+    heads = [f"{metric.name}{end}" for metric in columns for end in ("", "_low", "_high")]
+    lines = []
+    for texts, _, cells in rows:
+        found = [cells.get(metric.name) for metric in columns]
+        values = [value for one in found for value in ((one.value, one.low, one.high) if one else (None,) * 3)]
+        lines.append(
+            [*texts, *("" if value is None or math.isnan(value) else repr(float(value)) for value in values)]
+        )
+    return as_csv([*lead, *heads], lines)
 
 
 _LATEX: Final = {
@@ -219,27 +299,39 @@ def escaped(text: str) -> str:
     return "".join(_LATEX.get(mark, mark) for mark in text)
 
 
-def _latex(table: Any, results: Results, kind: str) -> str:
+def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Results, kind: str) -> str:
     """Return a ``tabular`` of booktabs; the note that a caption needs is a comment above it."""
     minus = f", minus {results.labels[0]}" if kind == "differences" else ""
     bold = (
         "significant at the 5 % level after Holm's correction" if kind == "differences" else "better than every other"
     )
+    of = f"{results.meta.get('plan', results.name)}{minus}"
     made = f"{results.replications} replications, seed {results.seed}"
+    quantiles = any(metric.resolution for metric in columns)
+    buckets = f"{'both buckets' if kind == 'differences' else 'half a bucket'} of the histogram"
     lines = [
         # A comment ends with its line; folders of earlier versions have names of several.
-        f"% Sojourn {results.build}: {' '.join(f'{results.name}{minus}'.split())}; {made}.",
+        f"% Sojourn {results.build}: {' '.join(of.split())}; {made}.",
         f"% Mean and half-width of its 95 % confidence interval (Student's t); bold: {bold}.",
+        *([f"% The intervals of quantiles include {buckets}."] if quantiles else []),
         r"% Needs \usepackage{booktabs}.",
-        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        rf"\begin{{tabular}}{{{'l' * len(lead)}{'r' * len(columns)}}}",
         r"\toprule",
-        " & ".join(["Scheme", *(escaped(metric.title) for metric in table.columns)]) + r" \\",
-        " & ".join(["", *(escaped(_unit(metric, kind)) for metric in table.columns)]) + r" \\",
+        " & ".join(
+            [*(escaped(name[:1].upper() + name[1:]) for name in lead), *(escaped(metric.title) for metric in columns)]
+        )
+        + r" \\",
+        " & ".join([*([""] * len(lead)), *(escaped(_unit(metric, kind)) for metric in columns)]) + r" \\",
         r"\midrule",
     ]
-    for row in table.rows:
-        cells = [_cell(cell, kind) for cell in row.cells]
-        lines.append(" & ".join([escaped(row.label), *cells]) + r" \\")
+    for texts, is_first, cells in rows:
+        numbers = [_cell(cells[metric.name], kind) if metric.name in cells else "--" for metric in columns]
+        first = [text if is_first or name == _QUEUE else "" for name, text in zip(lead, texts, strict=True)]
+        shown = [
+            escaped(text).replace("->", r"$\to$") if name == _QUEUE else escaped(text)
+            for name, text in zip(lead, first, strict=True)
+        ]
+        lines.append(" & ".join([*shown, *numbers]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -248,9 +340,12 @@ def _unit(metric: Any, kind: str) -> str:
 
 
 def _cell(cell: Any, kind: str) -> str:
+    if not cell.mean:
+        return ""
     if cell.mean == "–":
         return "--"
     mean = cell.mean.replace("−", "-")
     is_bold = cell.is_sure if kind == "differences" else cell.is_best
     number = rf"\mathbf{{{mean}}}" if is_bold else mean
-    return f"${number} \\pm {cell.half.replace('<', '{<}')}$" if cell.half else f"${number}$"
+    half = cell.half.replace("−", "-").replace("<", "{<}").replace("±", r"\pm").replace(" to ", r"\mbox{ to }")
+    return f"${number} {half}$" if cell.half else f"${number}$"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from sojourn import metrics, stats
+from sojourn import headline, metrics, stats
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -41,17 +41,36 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: boo
     return "\n".join([layout(headers), rule, *map(layout, rows)])
 
 
+def _of_queues(
+    results: Results, labels: Sequence[str], names: Sequence[str], make: Callable[[str, str], str]
+) -> list[list[str]]:
+    """Return rows of scheme, queue (where several are under test) and a text for each metric."""
+    rows = []
+    for label in labels:
+        for number, (queue, own) in enumerate(headline.layout(results.tested, names)):
+            cells = ["" if name is None else make(label, name) for name in own]
+            rows.append(["" if number else label, *([queue] if queue else []), *cells])
+    return rows
+
+
+def _above(results: Results, head: str, columns: Sequence[str], units: Sequence[str], rows: list[list[str]]) -> str:
+    """Lay out rows of :func:`_of_queues` with the units above the rule."""
+    several = len(results.tested) > 1
+    heads = [head, *(["queue"] if several else []), *columns]
+    blank = ["", *([""] if several else []), *units]
+    body = table(heads, [blank, *rows], numbers=True, texts=2 if several else 1).split("\n")
+    note = [headline.more(results)] if several and headline.more(results) else []
+    return "\n".join([body[0], body[2], body[1], *body[3:], *note])
+
+
 def comparison(results: Results) -> str:
-    """Return the main metrics, a row for each scheme."""
+    """Return the main metrics, a row for each scheme, or for each queue under test of each scheme."""
     names = [name for name in metrics.MAIN if name in results.metric_names()]
-    names = [name for name in names if metrics.is_telling(results.runs, name)]
+    names = [name for name in names if metrics.is_telling(headline.frame(results), name)]
     columns = [metrics.find(name) for name in names]
-    headers = [["scheme", *(_short(column) for column in columns)]]
-    units = ["", *(column.shown_unit for column in columns)]
-    rows = [[label, *(shown(results, label, column.name) for column in columns)] for label in results.labels]
-    body = table(headers[0], [units, *rows], numbers=True).split("\n")
-    # The units belong to the header: above the rule.
-    return "\n".join([body[0], body[2], body[1], *body[3:]])
+    rows = _of_queues(results, results.labels, names, lambda label, name: shown(results, label, name))
+    units = [column.shown_unit for column in columns]
+    return _above(results, "scheme", [_short(column) for column in columns], units, rows)
 
 
 def queues(results: Results) -> str:
@@ -61,10 +80,9 @@ def queues(results: Results) -> str:
         return ""
     names = [name for name in metrics.QUEUES if name in results.metric_names()]
     columns = [metrics.find(name) for name in names]
-    units = ["", *(column.shown_unit for column in columns)]
-    rows = [[label, *(shown(results, label, column.name) for column in columns)] for label in labels]
-    body = table(["scheme", *(_short(column) for column in columns)], [units, *rows], numbers=True).split("\n")
-    return "\n".join([body[0], body[2], body[1], *body[3:]])
+    units = [column.shown_unit for column in columns]
+    rows = _of_queues(results, labels, names, lambda label, name: shown(results, label, name))
+    return _above(results, "scheme", [_short(column) for column in columns], units, rows)
 
 
 def groups(results: Results) -> str:
@@ -79,7 +97,7 @@ def groups(results: Results) -> str:
     rows = []
     for label in results.labels:
         found = [(groups.estimate(results, label, group), group.metric.scale) for group in known]
-        rows.append([label, *(_estimate(one, scale) for one, scale in found)])
+        rows.append([label, *(metrics.written(one, scale) for one, scale in found)])
     body = table(headers, [which, units, *rows], numbers=True).split("\n")
     return "\n".join([body[0], *body[2:4], body[1], *body[4:]])
 
@@ -89,16 +107,24 @@ def phases(results: Results) -> str:
     names = [name for name in metrics.MAIN if _is_of_phases(results, name)]
     columns = [metrics.find(name) for name in names]
     several = len(results.labels) > 1
-    heads = [*(["scheme"] if several else []), "phase", "time", *(_short(column) for column in columns)]
-    units = [*([""] if several else []), "", "s", *(column.shown_unit for column in columns)]
+    queues = len(results.tested) > 1
+    before = [*(["scheme"] if several else []), "phase", "time", *(["queue"] if queues else [])]
+    heads = [*before, *(_short(column) for column in columns)]
+    units = [*("s" if name == "time" else "" for name in before), *(column.shown_unit for column in columns)]
     rows = []
     for label in results.labels:
         for phase in results.phase_names:
             time = results.values(label, "measured_s", phase=phase).mean()
-            found = [(results.estimate(label, column.name, phase=phase), column.scale) for column in columns]
-            cells = [phase, f"{time:g}", *(_estimate(one, scale) for one, scale in found)]
-            rows.append([*([label] if several else []), *cells])
-    body = table(heads, [units, *rows], numbers=True, texts=2 if several else 1).split("\n")
+            for number, (queue, own) in enumerate(headline.layout(results.tested, names)):
+                found = [
+                    None if name is None else (results.estimate(label, name, phase=phase), metrics.find(name).scale)
+                    for name in own
+                ]
+                cells = ["" if one is None else metrics.written(*one) for one in found]
+                first = [*([label] if several else []), phase, f"{time:g}"]
+                rows.append([*([""] * len(first) if number else first), *([queue] if queues else []), *cells])
+    texts = (2 if several else 1) if not queues else len(before)
+    body = table(heads, [units, *rows], numbers=True, texts=texts).split("\n")
     return "\n".join([body[0], body[2], body[1], *body[3:]])
 
 
@@ -114,15 +140,21 @@ def _is_of_phases(results: Results, name: str) -> bool:
 def single(results: Results) -> str:
     """Return every metric of one scheme, a row for each."""
     label = results.labels[0]
-    rows = [
-        [name, shown(results, label, name, scaled=False), metrics.unit_of(name)] for name in results.metric_names()
-    ]
-    return table(["metric", "mean", "unit"], rows)
+    several = len(results.tested) > 1
+    rows = []
+    for name in results.at_queues(results.metric_names()):
+        metric, queue = metrics.split(name)
+        number = shown(results, label, name, scaled=False)
+        rows.append([metric, *([queue] if several else []), number, metrics.unit_of(metric)])
+    body = table(["metric", *(["queue"] if several else []), "mean", "unit"], rows)
+    return "\n".join([body, *filter(None, [headline.more(results)])])
 
 
 def footnote(results: Results) -> str:
     """Return a sentence about what the numbers are."""
     runs = f"{results.replications} replication{'s' * (results.replications > 1)}, seed {results.seed}"
+    if len(results.tested) > 1:
+        runs = f"The queues under test, the busiest first; goodput and the like are of all traffic.\n{runs}"
     if results.repeated.issuperset(results.labels):
         return f"{runs}, which are identical: no intervals."
     if results.replications == 1:
@@ -144,8 +176,9 @@ def one_run(results: Results) -> str:
             "\nThe run is too short for an interval from batch means: consecutive batches correlate by "
             f"{found.lag_1:.2f}."
         )
-    mean = metrics.rounded(found.estimate.mean, half)
-    return f"\nqueue_packets_mean from {found.batches} batch means of this run: {mean} packets."
+    mean = metrics.written(found.estimate)
+    of = f" of {results.queue}" if len(results.tested) > 1 else ""
+    return f"\nqueue_packets_mean{of} from {found.batches} batch means of this run: {mean} packets."
 
 
 def differences(results: Results) -> str:
@@ -155,43 +188,49 @@ def differences(results: Results) -> str:
     base = results.labels[0]
     names = [name for name in _DIFFERENCES if name in results.metric_names()]
     columns = [metrics.find(name) for name in names]
-    holm = {name: results.corrected(name) for name in names}
-    rows = []
-    for label in results.labels[1:]:
-        cells = []
-        for column in columns:
-            found, p = results.difference(label, column.name, base), holm[column.name][label]
-            half = found.half_width
-            number = metrics.rounded(found.mean * column.scale, None if half is None else half * column.scale)
-            sign = "+" if found.mean > 0 else ""
-            mark = " *" if p < 1 - stats.LEVEL else " ~" if found.excludes_zero else "  "
-            cells.append(f"{sign}{number}{mark}")
-        rows.append([label, *cells])
-    units = ["", *(("points" if column.shown_unit == "%" else column.shown_unit) + "  " for column in columns)]
-    headers = [f"minus {base}", *(f"{_short(column)}  " for column in columns)]
-    body = table(headers, [units, *rows], numbers=True).split("\n")
-    others = len(results.labels) - 1
-    if results.repeated.issuperset(results.labels):
-        note = "Differences between single runs, as all replications are identical: no interval and no significance."
-        return "\n".join([body[0], body[2], body[1], *body[3:], note])
-    note = "Paired differences on the same traffic; * significant at the 5 % level"
-    if others > 1:
+    rows = _of_queues(results, results.labels[1:], names, lambda label, name: difference(results, label, name, base))
+    units = [("points" if column.shown_unit == "%" else column.shown_unit) + "  " for column in columns]
+    body = _above(results, f"minus {base}", [f"{_short(column)}  " for column in columns], units, rows)
+    note = difference_note(len(results.labels) - 1, repeated=results.repeated.issuperset(results.labels))
+    return f"{body}\n{note}"
+
+
+def difference_note(comparisons: int, *, repeated: bool, traffic: str = "on the same traffic") -> str:
+    """Return sentences about what differences are.
+
+    Parameters
+    ----------
+    comparisons
+        Of a metric, in the family that is corrected for.
+    repeated
+        Whether all replications are identical.
+    traffic
+        How the runs were paired.
+    """
+    if repeated:
+        return "Differences between single runs, as all replications are identical: no interval and no significance."
+    note = f"Paired differences {traffic}; * significant at the 5 % level"
+    if comparisons > 1:
         note += (
-            f" after Holm's correction for the family of {others} comparisons;\n"
+            f" after Holm's correction for the family of {comparisons} comparisons;\n"
             "~ the interval excludes zero, but the difference is not significant after the correction"
         )
-    note += "."
-    return "\n".join([body[0], body[2], body[1], *body[3:], note])
+    return f"{note}."
+
+
+def difference(results: Results, label: str, name: str, base: str) -> str:
+    """Return a paired difference as text, with a mark for its significance; empty where it has no such metric."""
+    if not results.has(name):
+        return ""
+    found, p = results.difference(label, name, base), results.corrected(name, base)[label]
+    sign = "+" if found.mean > 0 else ""
+    mark = " *" if p < 1 - stats.LEVEL else " ~" if found.excludes_zero else "  "
+    return f"{sign}{metrics.written(found, metrics.find(name).scale)}{mark}"
 
 
 def shown(results: Results, label: str, name: str, *, scaled: bool = True) -> str:
     """Return an estimate as text."""
-    return _estimate(results.estimate(label, name), metrics.find(name).scale if scaled else 1.0)
-
-
-def _estimate(found: stats.Estimate, scale: float) -> str:
-    half = found.half_width
-    return metrics.rounded(found.mean * scale, None if half is None else half * scale)
+    return metrics.written(results.estimate(label, name), metrics.find(name).scale if scaled else 1.0)
 
 
 def paragraph(text: str, indent: str = "") -> str:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from sojourn import headline
 from sojourn.core import Document
 from sojourn.crosscheck import records
 from sojourn.crosscheck.compare import Metric, Point, Run, measured
@@ -29,8 +30,12 @@ _ERRORS: Final = 2.0
 """Fixed with the tolerance before the two sides were compared."""
 
 
+def _waiting(run: Run) -> dict[str, float]:
+    return {queue["name"]: float(queue["metrics"]["queue_packets_mean"]) for queue in run.measured["queues"]}
+
+
 def _busiest(run: Run) -> float:
-    return max(float(queue["metrics"]["queue_packets_mean"]) for queue in run.measured["queues"])
+    return max(mean for name, mean in _waiting(run).items() if name != headline.ALL)
 
 
 METRICS: Final = (
@@ -57,7 +62,7 @@ METRICS: Final = (
         "LAN: mean queue, all stations",
         "packets",
         2,
-        lambda run: float(run.measured["metrics"]["queue_packets_mean"]),
+        lambda run: _waiting(run)[headline.ALL],
         relative=0.15,
         errors=_ERRORS,
     ),
@@ -92,7 +97,7 @@ def lan(flow: str, device: int) -> Document:
     """Return the bundled LAN with ns-3's TCP."""
     rate, duration = FLOWS[flow]
     document: Document = copy.deepcopy(tomllib.loads(bundled_scenarios()["lan"]))
-    document.update(name="crosscheck-ns3-lan", duration=duration)
+    document.update(name="crosscheck-ns3-lan", duration=duration, pooled=True)
     bus, group = document["buses"][0], document["flows"][0]
     # ns-3's queue discs count bytes of IP; 18 B at 2 Gbit/s are 72 ns of a frame's millisecond.
     bus.update(overhead="0 B", device_queue=f"{device} p")

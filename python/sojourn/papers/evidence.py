@@ -26,7 +26,8 @@ def estimates(
     if (name, condition.name) not in measured.raw:
         return {}
     of: Mapping[str, Floats] = measured.values(name, condition.name, chosen_by(paper, reading)).get(row.metric, {})
-    return {scheme: stats.estimate(values / row.scale) for scheme, values in of.items()}
+    known = metrics.quantity(row.metric).times(1 / row.scale)
+    return {scheme: stats.estimate(values / row.scale, known) for scheme, values in of.items()}
 
 
 def row_of(paper: Paper, metric: str) -> Row:
@@ -44,7 +45,7 @@ def unit(row: Row) -> str:
 
 def number(of: Estimate, row: Row | None = None) -> str:
     """Write an estimate: ``12.3 ± 0.4 ms``."""
-    text = metrics.rounded(of.mean, of.half_width)
+    text = metrics.written(of)
     return f"{text} {unit(row)}".strip() if row else text
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sojourn import core, metrics
+from sojourn import core, headline, metrics
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.papers import shipped
@@ -308,7 +308,11 @@ def _table(store: Store, runs: Sequence[str]) -> pd.DataFrame:
     """Return a row per run: its metrics, those of its busiest queue, and means over its flows during their lives."""
     known = [name for scope, name in metrics.catalogue() if scope == "run"]
     whole: pd.DataFrame = store.read("runs", ["measured_s", *known], runs).to_pandas().set_index(KEY)
-    queues = store.read("queues", ["under_test", *_OF_QUEUES], runs).to_pandas()
+    of_queues = list(filter(metrics.is_of_queues, known))
+    queues = store.read("queues", ["queue", "under_test", *of_queues], runs).to_pandas()
+    # Where a study asks for its queues together, these are what it means unless it says the busiest.
+    together = queues[queues["queue"] == headline.ALL].set_index(KEY)[of_queues]
+    whole.loc[together.index, of_queues] = together
     queues = queues[queues["under_test"]].sort_values("queue_packets_mean", kind="stable")
     busiest = queues.groupby(KEY, sort=False)[list(_OF_QUEUES)].last()
     flows = store.read("flows", ["flow_duration_s", *_OF_FLOWS], runs).to_pandas()

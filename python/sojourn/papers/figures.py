@@ -19,7 +19,7 @@ FILE: Final = "figures.toml"
 KINDS: Final = ("dots", "lines", "series")
 SERIES: Final = {"queue_packets": "Packets waiting", "sojourn_ms": "Sojourn time (ms)",
                  "goodput_bit_s": "Goodput (bit/s)", "drops_packets_s": "Drops (packets/s)"}  # fmt: skip
-"""The time series that the simulator samples: over all queues under test, and all flows."""
+"""The time series that the simulator samples of queues under test (one, or together), and of all flows."""
 OF_KINDS: Final = {"goodput_total_bit_s": ("All {} flows (Mbit/s)", 1e6),
                    "goodput_bit_s": ("Each {} flow (kbit/s)", 1e3)}  # fmt: skip
 """Of a paper with kinds of flows, throughput of a kind (``goodput_bit_s@tcp``): title, and size of its unit."""

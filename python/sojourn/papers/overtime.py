@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from sojourn import headline
 from sojourn.papers import figures, shipped
 from sojourn.papers.execute import Measured, Runner, Trace, Traces, cells_of, plan_of
 from sojourn.papers.figures import Figure
@@ -73,7 +74,7 @@ def _one(
     of_flows = (f"series.interval={figure.every}", "series.flows=true") if paper.kinds else ()
     plan = replace(usual, name=f"{usual.name}-{figure.slug}", sets=(*usual.sets, *of_flows), series=figure.every)
     _, (cells,) = runner.drive(reading, [plan])
-    samples = read.frame(cells, Store.open(runner.store), "series")
+    samples = read.curves(cells, Store.open(runner.store), "series", "name")
     samples["kind"] = samples["name"].str.extract(_KIND, expand=False)
     if figure.last:
         samples = samples[samples["t_s"] > samples["t_s"].max() - to_ns("last", figure.last) / 1e9].copy()
@@ -90,7 +91,10 @@ def _traces(figure: Figure, samples: Mapping[str, pd.DataFrame]) -> dict[tuple[s
         elif kind:
             found[series, scheme] = _trace(part[(part["kind"] == kind) & (part["replication"] == 0)], "name")
         else:
-            found[series, scheme] = _trace(part[part["name"] == name], "replication")
+            together = part[part["name"] == f"{name}:{headline.ALL}"]
+            # Of all queues under test where the study asks for them together, else of the busiest.
+            own = part[part["name"] == name] if together.empty else together
+            found[series, scheme] = _trace(own, "replication")
     return found
 
 

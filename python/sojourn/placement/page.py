@@ -176,10 +176,7 @@ def _base(found: Found) -> str:
 
 
 def _number(found: Estimate, scale: float) -> str:
-    half = found.half_width
-    if not math.isfinite(found.mean):
-        return "–"
-    return metrics.rounded(found.mean * scale, None if half is None else half * scale).replace("-", "−")
+    return metrics.written(found, scale).replace("-", "−")
 
 
 def _share(found: Estimate) -> str:

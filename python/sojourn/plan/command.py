@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn import folder
-from sojourn.cli import text
 from sojourn.cli.options import add_group, add_jobs, add_json, add_number, add_out
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
@@ -181,12 +180,12 @@ def _brief(seconds: float) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from sojourn.plan import execute, progress, show
+    from sojourn.plan import execute, expand, progress, show
 
-    plan = document.load(options.plan)
+    cells = expand.cells(document.load(options.plan))
     try:
         outcome = execute.run(
-            plan,
+            cells,
             options.store,
             jobs=options.jobs,
             scheduler=options.scheduler,
@@ -199,10 +198,7 @@ def _run(options: argparse.Namespace) -> int:
             f"sojourn: interrupted; finished runs are in {options.store}, the same command continues", file=sys.stderr
         )
         return INTERRUPTED
-    print(text.table(show.headers(plan), show.cell_rows(plan, outcome.cells[:SHOWN]), numbers=True))
-    if len(outcome.cells) > SHOWN:
-        print(f"The first {SHOWN} of {len(outcome.cells)} cells; `sojourn plan show` prints all.")
-    print("\n".join(show.notes(plan, outcome.cells)))
+    print(show.terminal(cells, Store.open(options.store), outcome.cells, SHOWN))
     if outcome.stopped:
         print(f"Stopped after {outcome.ran} runs; the same command continues.")
     for failure in outcome.failures[:10]:
@@ -252,6 +248,8 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         frame = read.summary(cells, store)
         print(frame.to_json(orient="records", double_precision=15))
+        for found in read.warnings(cells, store, read.states(cells, store)):
+            print(f"sojourn: warning: {found}", file=sys.stderr)
     else:
         print(show.terminal(cells, store))
 
@@ -330,11 +328,6 @@ def _export(options: argparse.Namespace) -> None:
 
     folder.refuse_results(options.out, force=options.force)
     store = Store.open(options.folder)
-    names = list(store.plans())
-    if options.plan is None and len(names) != 1:
-        raise SojournError(
-            f"{options.folder} holds {len(names)} plans: name one with --plan: {', '.join(names) or 'none'}"
-        )
-    (cells,) = read.plans(store, options.plan or names[0])
+    cells = read.plan_of(store, options.plan)
     written = export.write(cells, store, options.format, Path(options.out), table=options.table)
     print("\n".join(map(str, written)))

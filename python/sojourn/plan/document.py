@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, nesting, suggest, toml
+from sojourn import core, metrics, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
 from sojourn.plan.identity import SIMULATED, WORLDS
 from sojourn.plan.model import Plan
-from sojourn.plan.parts import CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
+from sojourn.plan.parts import AUTO, CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
 from sojourn.plugins import loading as plugins
 from sojourn.scheme import Scheme, as_schemes
 
@@ -280,11 +280,14 @@ class _Reader:
         return tuple(goals)
 
     def _series(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        found = document.get("series")
-        if found is None or isinstance(found, str):
-            return {"series": found}
+        found = document.get("series", AUTO)
+        if isinstance(found, str):
+            return {"series": None if found == "none" else found}
         if not isinstance(found, Mapping):
-            self.refuse(("series",), f'{found!r} is not an interval; allowed: a time such as "50 ms", or a table')
+            self.refuse(
+                ("series",),
+                f'{found!r} is not an interval; allowed: a time such as "50 ms", "auto", "none", or a table',
+            )
         self._keys(("series",), found, ("interval", "replications"), needed=("interval",))
         return {
             "series": self._get(("series",), found, "interval", str, 'a time such as "50 ms"'),
@@ -298,14 +301,14 @@ class _Reader:
         found = table.get("metrics", [])
         names = found if isinstance(found, list) else [found]
         for name in names:
-            if name not in known:
+            if metrics.split(str(name))[0] not in known:
                 self.refuse(("show", "metrics"), suggest.unknown("metric", str(name), known))
         factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
         figures = []
         for k, figure in enumerate(self._tables(("show",), table, "figures")):
             path = ("show", "figures", k)
             self._keys(path, figure, ("y", "x"), needed=("y", "x"))
-            if figure["y"] not in known:
+            if metrics.split(str(figure["y"]))[0] not in known:
                 self.refuse((*path, "y"), suggest.unknown("metric", str(figure["y"]), known))
             if figure["x"] not in factors:
                 meant = suggest.hint(str(figure["x"]), factors)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from sojourn import stats, toml
+from sojourn import headline, metrics, stats, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan import expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
@@ -23,6 +24,7 @@ from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
 from sojourn.plugins import loading as plugins
 from sojourn.processors import cores
+from sojourn.stats import repeats
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -54,16 +56,23 @@ class CellState:
     target
         The number of replications that it needs, as far as is known.
     values
-        The metrics of finished replications: by replication, then by metric.
+        The metrics of finished replications: by replication, then by metric; of several queues under test also by
+        queue, ``utilisation@left->right``.
     failed
         Replications that failed, and why.
+    prints
+        Fingerprints of replications with all their metrics, as long as the known ones are the same in all.
     """
 
     cell: Cell
     target: int
     values: dict[int, dict[str, float]] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
+    prints: dict[int, str] = field(default_factory=dict, repr=False)
     settled: bool = False
+    tested: tuple[str, ...] = ()
+    """The queues under test where there are several; the headline queue first, once the cells are compared."""
+    is_compared: bool = False
 
     @property
     def done(self) -> int:
@@ -71,17 +80,52 @@ class CellState:
         return len(self.values)
 
     @property
+    def finished(self) -> list[int]:
+        """The finished replications, in order."""
+        return sorted(self.values)
+
+    @property
     def whole(self) -> bool:
         """Whether every replication up to the target has ended."""
         return len(self.values) + len(self.failed) >= self.target
 
     def series(self, metric: str, count: int) -> list[float]:
-        """Return a metric's values in the first `count` replications."""
+        """Return a metric's values in the first `count` replications.
+
+        Metrics of queues are of one queue: that of their name, the headline queue of the cells that are compared,
+        or, in a cell by itself, the busiest in these replications.
+        """
+        if len(self.tested) > 1 and metrics.is_of_queues(metric):
+            queue = self.tested[0] if self.is_compared else headline.tested(self.rows(count))[0]
+            metric = headline.at(metric, queue)
         return [self.values[k][metric] for k in range(count) if k in self.values]
+
+    def repeated(self, count: int | None = None) -> bool:
+        """Return whether the first replications, by default all, are one run repeated."""
+        known = [k for k in range(self.target if count is None else count) if k in self.values]
+        return all(k in self.prints for k in known) and repeats.are([self.prints[k] for k in known])
+
+    def rows(self, count: int) -> Iterator[dict[str, Any]]:
+        """Yield a row for each queue under test in each of the first `count` replications, with its utilisation."""
+        for k in range(count):
+            for queue in self.tested if k in self.values else ():
+                share = self.values[k][headline.at("utilisation", queue)]
+                yield {"queue": queue, "under_test": True, "utilisation": share}
+
+    def take(self, replication: int, found: Mapping[str, float]) -> None:
+        """Enter the metrics of a replication, from :func:`_measured`."""
+        self.values[replication] = dict(found)
+        own = "utilisation@"
+        self.tested = self.tested or tuple(name.removeprefix(own) for name in found if name.startswith(own))
 
     def estimate(self, metric: str) -> stats.Estimate:
         """Return a metric's estimate from what is there."""
-        return stats.estimate(self.series(metric, self.target))
+        values = self.series(metric, self.target)
+        return stats.estimate(values, metrics.quantity(metric), repeated=self.repeated())
+
+    def may_repeat(self, values: Mapping[str, float]) -> bool:
+        """Return whether a replication has the values of those that are there, as far as they were read."""
+        return all(_same(values, other) for other in self.values.values())
 
 
 @dataclass(frozen=True)
@@ -267,6 +311,7 @@ class Driver:
 
     def _outcome(self, *, stopped: bool) -> Outcome:
         failures = tuple(self.failures)
+        compare(self.states)
         return Outcome(self.plan, self.store.folder, tuple(self.states), self.ran, self.found, failures, stopped)
 
     def _enqueue(self, states: Iterable[CellState], since: int = 0) -> None:
@@ -317,9 +362,12 @@ class Driver:
             refuse({"a worker": answer.build})
         self._cpu_s += answer.cpu_s
         good = [member for place, member in enumerate(members) if place not in answer.failed]
-        columns = {name: _column(answer.tables["runs"], name) for name in self._metrics}
+        found = _measured(answer.tables["runs"], answer.tables["queues"], self._metrics)
         for row, (state, k) in enumerate(good):
-            state.values[k] = {name: column[row] for name, column in columns.items()}
+            values = found[state.cell.run(k).id(build())]
+            if state.may_repeat(values):
+                (state.prints[k],) = repeats.prints(answer.tables["runs"].slice(row, 1).to_pylist())
+            state.take(k, values)
         self.ran += len(good)
         self._buffer.append(answer.tables)
         for place, why in answer.failed.items():
@@ -359,7 +407,7 @@ class Driver:
     def _settle(self, state: CellState) -> None:
         """When a cell has its target of replications, determine whether it needs more."""
         while state.whole and not state.settled:
-            needed = stopping.target(self.plan.precision, state.target, state.series)
+            needed = stopping.target(self.plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 return
@@ -384,26 +432,100 @@ class Driver:
         self._written = time.monotonic()
 
 
-def fill(states: Sequence[CellState], store: Store, metrics: Sequence[str], code: str, plan: Plan) -> None:
+def fill(states: Sequence[CellState], store: Store, names: Sequence[str], code: str, plan: Plan) -> None:
     """Read what a store holds, and apply the precision goals to it."""
-    table = store.read("runs", columns=metrics)
-    columns = {name: _column(table, name) for name in metrics}
-    place = {identity: row for row, identity in enumerate(table["run"].to_pylist())}
+    of_runs, of_queues = _wanted(names)
+    queues = store.read("queues", columns=["queue", "under_test", *of_queues])
+    found = _measured(store.read("runs", columns=of_runs), queues, names)
+
+    def take(state: CellState, known: int) -> None:
+        for k in range(known, state.target):
+            own = found.get(state.cell.run(k).id(code))
+            if own is not None:
+                state.take(k, own)
+
     for state in states:
-        known = 0
-        while True:
-            for k in range(known, state.target):
-                row = place.get(state.cell.run(k).id(code))
-                if row is not None:
-                    state.values[k] = {name: column[row] for name, column in columns.items()}
-            known = state.target
-            if not state.whole:
-                break
-            needed = stopping.target(plan.precision, state.target, state.series)
+        take(state, 0)
+    _look_for_repeats(states, store, code)
+    for state in states:
+        while state.whole:
+            needed = stopping.target(plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 break
-            state.target = needed
+            known, state.target = state.target, needed
+            take(state, known)
+
+
+def _look_for_repeats(states: Sequence[CellState], store: Store, code: str) -> None:
+    """Read all metrics of those cells whose replications may be identical."""
+    wanted = {
+        state.cell.run(k).id(code): (state, k)
+        for state in states
+        if state.values and state.may_repeat(next(iter(state.values.values())))
+        for k in state.values
+    }
+    if wanted:
+        runs = store.read("runs", runs=wanted)
+        for identity, one in zip(runs["run"].to_pylist(), repeats.prints(runs.to_pylist()), strict=True):
+            state, k = wanted[identity]
+            state.prints[k] = one
+
+
+def _wanted(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns of runs and of queues that metrics are read from."""
+    of_runs = [name for name in names if not metrics.split(name)[1]]
+    every = (metrics.split(name)[0] for name in names)
+    return of_runs, list(dict.fromkeys(("utilisation", *filter(metrics.is_of_queues, every))))
+
+
+def _measured(runs: pa.Table, queues: pa.Table, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return metrics by run; with several queues under test, those of queues and the utilisation of each, too.
+
+    Parameters
+    ----------
+    runs, queues
+        Tables of a store.
+    names
+        Of metrics, also of a named queue.
+    """
+    of_runs, of_queues = _wanted(names)
+    columns = {name: _column(runs, name) for name in of_runs}
+    found = {
+        run: {name: column[row] for name, column in columns.items()}
+        for row, run in enumerate(runs["run"].to_pylist())
+    }
+    explicit = [name for name in names if metrics.split(name)[1]]
+    tested = queues.filter(queues["under_test"])
+    several = [run for run, count in Counter(tested["run"].to_pylist()).items() if count > 1]
+    if not several and not explicit:
+        return found
+    own = {name: _column(queues, name) for name in of_queues}
+    many = set(several)
+    marks = zip(queues["run"].to_pylist(), queues["queue"].to_pylist(), queues["under_test"].to_pylist(), strict=True)
+    for row, (run, queue, is_tested) in enumerate(marks):
+        if run in many and is_tested:
+            found[run].update((headline.at(name, queue), column[row]) for name, column in own.items())
+        for name in explicit:
+            metric, where = metrics.split(name)
+            if where == queue and run in found:
+                found[run][name] = own[metric][row]
+    for values in found.values():
+        for name in explicit:
+            values.setdefault(name, math.nan)
+    return found
+
+
+def compare(states: Sequence[CellState]) -> None:
+    """Give the cells that differ in their scheme alone one order of the queues under test, the busiest first."""
+    families: dict[tuple[Any, ...], list[CellState]] = {}
+    for state in states:
+        families.setdefault(tuple(state.cell.levels.values()), []).append(state)
+    for family in families.values():
+        order = headline.tested(row for state in family for row in state.rows(state.target))
+        for state in family:
+            state.tested = tuple(queue for queue in order if queue in state.tested)
+            state.is_compared = True
 
 
 def refuse_other_builds(cells: Cells, store: Store) -> None:
@@ -448,6 +570,13 @@ def _with_scheme(scenario: Document, scheme: str | None) -> Document:
             if link.get(mark):
                 link[queue] = scheme
     return scenario
+
+
+def _same(ours: Mapping[str, float], theirs: Mapping[str, float]) -> bool:
+    """Return whether values are the same; two missing ones are."""
+    return all(
+        value == theirs[name] or (math.isnan(value) and math.isnan(theirs[name])) for name, value in ours.items()
+    )
 
 
 def _column(table: pa.Table, name: str) -> list[float]:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from sojourn import core, toml
+from sojourn import _native, core, headline, metrics, suggest, toml
 from sojourn.core import Document, SojournError
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
-from sojourn.plan.parts import NAME, SCHEME, Value, derived_seed, is_name
+from sojourn.plan.parts import AUTO, NAME, SCHEME, Value, derived_seed, is_name
 from sojourn.scheme import Scheme, with_parameters
-from sojourn.units import to_ns
+from sojourn.units import auto_interval_ns, from_ns, to_ns
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
 
 GREATEST: Final = 1_000_000
 """Cells of one plan."""
+
+SAMPLED: Final = 1000
+"""Larger plans have no time series by default: they would fill the store."""
 
 _SHOWN: Final = 10
 _RESERVED: Final = ("scheme", "replication", "cell", "plan", "run", "build", "scenario", "seed")
@@ -102,7 +106,7 @@ def cells(plan: Plan) -> Cells:
     """
     _check_names(plan)
     base = core.load(plan.scenario, source=plan.source, sets=plan.sets)
-    if plan.series is not None:
+    if plan.series not in (None, AUTO):
         _check_series(plan)
     count = 1
     for variation in plan.vary:
@@ -118,6 +122,9 @@ def cells(plan: Plan) -> Cells:
     bad: dict[str, list[str]] = {}
     seen: set[tuple[object, ...]] = set()
     loaded: dict[tuple[str, ...], str | SojournError] = {}
+    sampling: dict[str, tuple[str | None, int]] = {}
+    if plan.series == AUTO and count * max(len(plan.schemes), 1) > SAMPLED:
+        plan = replace(plan, series=None)
     for points in itertools.product(*(variation.points for variation in plan.vary)):
         values = [value for point in points for value in point]
         for scheme in schemes:
@@ -128,17 +135,34 @@ def cells(plan: Plan) -> Cells:
             seen.add(key)
             try:
                 own = _scheme(scheme.exact, scheme.label, tuple(parameters.items()))
-                at = _load(text, plan.source, tuple(sets), loaded, scenarios)
+                at = _load(text, plan, tuple(sets), loaded, scenarios, sampling)
             except SojournError as error:
                 bad.setdefault(_without_place(str(error)), []).append(describe(scheme.label, levels))
                 continue
             seed = _seed(plan, scheme.label, levels)
-            sampled = plan.series, plan.series_replications
-            known[key] = Cell(len(known), own, scheme.label, levels, at, seed, *sampled, plan.world)
+            known[key] = Cell(len(known), own, scheme.label, levels, at, seed, *sampling[at], plan.world)
     if bad:
         raise SojournError(_impossible(plan, bad, len(seen)))
     _check_twins(plan, known.values())
+    _check_queues(plan, scenarios.values())
     return Cells(plan, tuple(known.values()), scenarios)
+
+
+def _check_queues(plan: Plan, scenarios: Iterable[str]) -> None:
+    """Raise if a metric, figure or goal names a queue that no scenario of the plan has."""
+    named = (*plan.shown, *(goal.metric for goal in plan.precision), *(figure.y for figure in plan.figures))
+    left = {queue: name for name in named if (queue := metrics.split(name)[1])}
+    queues: dict[str, None] = {}
+    for text in scenarios:
+        if not left:
+            return
+        task = json.dumps({"scheme": None, "seed": plan.seed, "replication": 0, "series": None})
+        queues |= dict.fromkeys(name for name, _ in _native.Stepper(text, task).queues())
+        if json.loads(text).get("pooled"):
+            queues[headline.ALL] = None
+        left = {queue: name for queue, name in left.items() if queue not in queues}
+    for queue, name in left.items():
+        raise SojournError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
 
 
 def together(name: str, several: Sequence[Cells]) -> Cells:
@@ -257,25 +281,38 @@ def _scheme(text: str, label: str, parameters: tuple[tuple[str, Value], ...]) ->
 
 def _load(
     text: str,
-    source: str,
+    plan: Plan,
     sets: tuple[str, ...],
     loaded: dict[tuple[str, ...], str | SojournError],
     scenarios: dict[str, str],
+    sampling: dict[str, tuple[str | None, int]],
 ) -> str:
     """Load a cell's scenario once for all schemes."""
     if sets not in loaded:
         try:
-            document: Document = core.load(text, source=source, sets=sets)
+            document: Document = core.load(text, source=plan.source, sets=sets)
         except SojournError as error:
             loaded[sets] = error
         else:
             canonical = stripped(document)
             loaded[sets] = scenario_hash(canonical)
             scenarios[scenario_hash(canonical)] = canonical
+            sampling[scenario_hash(canonical)] = _sampling(plan, document)
     found = loaded[sets]
     if isinstance(found, SojournError):
         raise found
     return found
+
+
+def _sampling(plan: Plan, scenario: Document) -> tuple[str | None, int]:
+    """Return the sampling interval of time series, and of how many replications."""
+    if plan.series != AUTO:
+        return plan.series, plan.series_replications
+    if plan.world != SIMULATED:
+        return None, 0
+    if scenario.get("series"):
+        return str(scenario["series"]["interval"]), plan.most
+    return str(from_ns(auto_interval_ns(str(scenario["duration"])))), 1
 
 
 def _seed(plan: Plan, label: str, levels: dict[str, Value | None]) -> int:

@@ -84,6 +84,9 @@ def _netcdf(cells: Cells, store: Store, target: Path, _table: str) -> list[Path]
 def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     """Return a plan's runs as an xarray data set.
 
+    With several queues under test, ``sojourn_ms_mean`` and other metrics of queues are of the busiest queue of each
+    cell, which the variable ``queue`` names. ``sojourn_ms_mean@left->right`` and the like are of one queue each, for
+    the 8 busiest.
     A full grid has a dimension for the scheme and for each factor; anything else has one dimension ``cell`` with the
     levels as coordinates. The last dimension is ``replication``; what a cell has fewer is NaN.
     """
@@ -94,12 +97,15 @@ def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     frame = read.frame(cells, store)
     factors = [factor.name for factor in cells.plan.factors]
     names = [name for name in rows.metric_names("runs") if frame[name].notna().any()]
+    of_each = read.of_each_queue(cells, store, names)
+    frame, names = frame.merge(of_each, on="run", how="left"), [*names, *of_each.columns.drop("run")]
+    queue = ["queue"] if len(of_each.columns) > 1 else []
     frame = frame.rename(columns={"scheme": "canonical", "label": "scheme"})
     levels = ["scheme", *factors]
     is_grid = _is_grid(cells, factors)
     index = [*(levels if is_grid else ["cell"]), "replication"]
     found = xarray.Dataset.from_dataframe(
-        frame.sort_values(["cell", "replication"])[[*index, *names]].set_index(index)
+        frame.sort_values(["cell", "replication"])[[*index, *queue, *names]].set_index(index)
     )
     if is_grid:
         # The plan's order, not the alphabet's.
@@ -147,14 +153,15 @@ def _coordinate(values: list[Any]) -> np.ndarray[Any, Any]:
 
 def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
     """Write a ``.flent.gz`` for each run that has time series."""
-    series = read.frame(cells, store, "series")
+    series = read.curves(cells, store, "series", "name")
     if series.empty:
         raise SojournError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
         )
     names = [*(metric for *_, metric in _FLENT_SERIES.values()), _FLENT_FAIRNESS[-1]]
     sampled = series["run"].unique()
-    facts = {one["run"]: one for one in store.read("runs", ["duration_s", "warm_up_s", *names], sampled).to_pylist()}
+    runs = read.frame(cells, store)
+    facts = {str(one["run"]): one for one in read.records(runs[runs["run"].isin(sampled)])}
     flows: dict[str, dict[str, float]] = {}
     for one in store.read("flows", ["flow", "goodput_bit_s"], sampled).to_pylist():
         flows.setdefault(one["run"], {})[fairness.SERIES + one["flow"]] = one["goodput_bit_s"]
@@ -167,12 +174,12 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
                 str(name): (one["t_s"].to_numpy(), one["value"].to_numpy())
                 for name, one in part.groupby("name", sort=True)
             },
-            means={**{name: own[name] for name in names}, **flows.get(str(run), {})},
+            means={**{name: None if np.isnan(own[name]) else own[name] for name in names}, **flows.get(str(run), {})},
             title=f"{cell}, replication {replication}",
             length_s=float(own["duration_s"]),
             warm_up_s=float(own["warm_up_s"]),
             note=f"Sojourn {read.code_of(cells, store)}, plan {cells.plan.name}: simulated. "
-            "Ping is the sojourn time in the queues under test. "
+            "Ping is the sojourn time in the queue under test, of several in the busiest. "
             f"Without the warm-up of {own['warm_up_s']:g} s; averages are those of the run's metrics.",
         )
         words = re.sub(r"[^A-Za-z0-9]+", "_", str(cell)).strip("_")

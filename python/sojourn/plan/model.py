@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from sojourn.plan.identity import SIMULATED
-from sojourn.plan.parts import Factor, Figure, Precision, Variation
+from sojourn.plan.parts import AUTO, Factor, Figure, Precision, Variation
 from sojourn.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -44,9 +44,11 @@ class Plan:
     paired
         The factors, ``scheme`` among them, whose levels see the same traffic in the same replication. None: all.
     series
-        Sampling interval of time series, none by default.
+        Sampling interval of time series. ``"auto"``: that of the scenario in every replication, else some hundred
+        samples of the first replication, which show whether a steady state was reached; none in plans of more than
+        1000 cells. None: no series.
     series_replications
-        How many replications of each cell are sampled.
+        How many replications of each cell are sampled, with another interval than ``"auto"``.
     metrics
         The metrics to show, in order.
     figures
@@ -70,7 +72,7 @@ class Plan:
     replications: int = 10
     precision: tuple[Precision, ...] = ()
     paired: tuple[str, ...] | None = None
-    series: str | None = None
+    series: str | None = AUTO
     series_replications: int = 1
     metrics: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -18,6 +18,8 @@ Scale: TypeAlias = Literal["linear", "log"]
 SCHEME: Final = "scheme"
 FLOOR: Final = 10
 CEILING: Final = 200
+AUTO: Final = "auto"
+"""The default sampling of time series, as in a comparison."""
 NAME: Final = "a line of text without `/`, not empty, no dot in front"
 """What the name of a plan may be, which is that of a file in its store."""
 
@@ -84,7 +86,7 @@ class Precision:
     ceiling: int = CEILING
 
     def __post_init__(self) -> None:
-        if ("run", self.metric) not in metrics.catalogue():
+        if ("run", metrics.split(self.metric)[0]) not in metrics.catalogue():
             known = [name for scope, name in metrics.catalogue() if scope == "run"]
             raise SojournError(suggest.unknown("metric", self.metric, known))
         if self.floor < 2:

@@ -142,9 +142,7 @@ def estimate(driver: Driver) -> str:
     if widest is None or width(widest) < 0:
         return ""
     found, metric = widest.estimate(name), metrics.find(name)
-    half = found.half_width or 0.0
-    shown = metrics.rounded(found.mean * metric.scale, half * metric.scale)
-    return f"{name} {shown} {metric.shown_unit}".rstrip() + f" ({widest.cell})"
+    return f"{name} {metrics.written(found, metric.scale)} {metric.shown_unit}".rstrip() + f" ({widest.cell})"
 
 
 def duration(seconds: float) -> str:

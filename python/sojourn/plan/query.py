@@ -20,6 +20,7 @@ def connect(store: Store) -> duckdb.DuckDBPyConnection:
 
     Its views: ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups``, ``phases`` and ``stations``
     as they are stored;
+    ``runs`` has the metrics of queues of the busiest queue under test of each run, which its column ``queue`` names;
     ``cells`` with a row for each run of each plan (plan, cell, label, factors, replication, run); ``results``, which
     is ``cells`` with the columns of ``runs``.
     """

@@ -34,6 +34,7 @@ _FACTS: Final = {
     "warm_up_s": (pa.float64(), "s"),
     "measured_s": (pa.float64(), "s"),
     "events": (pa.int64(), ""),
+    "queue": (pa.string(), ""),
     "packets_sent": (pa.int64(), "packets"),
     "packets_delivered": (pa.int64(), "packets"),
     "packets_dropped": (pa.int64(), "packets"),
@@ -58,6 +59,7 @@ _OWN: Final[dict[str, dict[str, pa.DataType]]] = {
         "phase": pa.string(),
         "occurrence": pa.int64(),
         "group": pa.string(),
+        "queue": pa.string(),
         **dict.fromkeys(("from_s", "to_s", "measured_s"), pa.float64()),
     },
     "stations": {

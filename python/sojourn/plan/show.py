@@ -7,9 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import numpy as np
 import pandas as pd
 
-from sojourn import metrics
+from sojourn import headline, metrics
+from sojourn.cli.text import difference, difference_note
 from sojourn.cli.text import table as layout
 from sojourn.palette import PAPER, looks
 from sojourn.plan import read, stopping
@@ -26,49 +28,125 @@ if TYPE_CHECKING:
 Combination: TypeAlias = tuple[Value | None, ...]
 
 _PANELS: Final = 12
+_WARNINGS: Final = 20
+"""More warnings than this are counted."""
 
 
-def headers(plan: Plan) -> list[str]:
+def headers(plan: Plan, states: Sequence[CellState] = ()) -> list[str]:
     """Return the headings of :func:`cell_rows`."""
     found = [metrics.find(name) for name in plan.shown]
     units = [f"{one.name}{f' ({one.shown_unit})' if one.scale != 1 else ''}" for one in found]
-    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *units]
+    queue = ["queue"] if _has_queues(plan, states) else []
+    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *queue, *units]
 
 
 def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
-    """Return a row for each cell: its levels, its runs, its estimates with their intervals."""
+    """Return a row for each cell: its levels, its runs, its estimates with their intervals.
+
+    With several queues under test a cell has a row for each of them, the busiest first.
+    """
     made = []
+    has_queues = _has_queues(plan, states)
     for state in states:
-        estimates = []
-        for name in plan.shown:
-            found, metric = state.estimate(name), metrics.find(name)
-            half = None if found.half_width is None else found.half_width * metric.scale
-            estimates.append(metrics.rounded(found.mean * metric.scale, half))
         levels = [("" if value is None else str(value)) for value in state.cell.levels.values()]
-        made.append([state.cell.label, *levels, str(state.done), *estimates])
+        start = [state.cell.label, *levels, str(state.done)]
+        for number, (queue, names) in enumerate(headline.layout(state.tested, plan.shown)):
+            estimates = ["" if name is None else _shown(state, name) for name in names]
+            made.append([*([""] * len(start) if number else start), *([queue] if has_queues else []), *estimates])
     return made
 
 
-def terminal(cells: Cells, store: Store) -> str:
-    """Return the table of a plan."""
-    states = read.states(cells, store)
-    lines = [layout(headers(cells.plan), cell_rows(cells.plan, states), numbers=True), *notes(cells.plan, states)]
-    return "\n".join(lines)
+def terminal(cells: Cells, store: Store, states: Sequence[CellState] | None = None, most: int | None = None) -> str:
+    """Return the tables of a plan: its cells, and the differences between its schemes.
+
+    Parameters
+    ----------
+    cells, store
+        The plan, and where its runs are.
+    states
+        How far the cells are; by default as the store has them.
+    most
+        Rows of a table, by default all.
+    """
+    plan, known = cells.plan, read.states(cells, store) if states is None else states
+    lines = [layout(headers(plan, known[:most]), cell_rows(plan, known[:most]), numbers=True)]
+    if len(known[:most]) < len(known):
+        lines.append(f"The first {most} of {len(known)} cells; `sojourn plan show` prints all.")
+    elif compared := difference_rows(cells, store, known):
+        heads = difference_headers(plan, known)
+        lines += ["", layout(heads, compared, numbers=True), _note(plan, compared, known), ""]
+    return "\n".join([*lines, *notes(cells, store, known)])
 
 
-def notes(plan: Plan, states: Sequence[CellState]) -> list[str]:
-    """Return a sentence about what the numbers are and what is missing."""
+def _shown(state: CellState, name: str) -> str:
+    return metrics.written(state.estimate(name), metrics.find(name).scale)
+
+
+def _has_queues(plan: Plan, states: Sequence[CellState]) -> bool:
+    """Whether some cell has several queues under test, and a column is of queues."""
+    return any(map(metrics.is_of_queues, plan.shown)) and any(len(state.tested) > 1 for state in states)
+
+
+def difference_headers(plan: Plan, states: Sequence[CellState]) -> list[str]:
+    """Return the headings of :func:`difference_rows`."""
+    queue = ["queue"] if _has_queues(plan, states) else []
+    base, found = plan.schemes[0].label, [metrics.find(name) for name in plan.shown]
+    units = [f"{one.name}{f' ({_points(one)})' if one.scale != 1 else ''}" for one in found]
+    return [f"minus {base}", *(factor.name for factor in plan.factors), *queue, *units]
+
+
+def difference_rows(cells: Cells, store: Store, states: Sequence[CellState]) -> list[list[str]]:
+    """Return a row for each scheme and combination of levels: its paired differences to the first scheme.
+
+    With several queues under test there is a row for each of them, as in :func:`cell_rows`.
+    """
+    plan = cells.plan
+    if len(plan.schemes) < 2:
+        return []
+    base, made, has_queues = plan.schemes[0].label, [], _has_queues(plan, states)
+    for levels, found in read.results(cells, store):
+        for label in found.labels_beside(base, plan.shown[0]):
+            start = [label, *("" if value is None else str(value) for value in levels.values())]
+            for number, (queue, names) in enumerate(headline.layout(found.tested, plan.shown)):
+                values = ["" if name is None else difference(found, label, name, base) for name in names]
+                made.append([*([""] * len(start) if number else start), *([queue] if has_queues else []), *values])
+    return made
+
+
+def _note(plan: Plan, compared: Sequence[Sequence[str]], states: Sequence[CellState]) -> str:
+    """Return sentences about what the differences are."""
+    same = plan.paired is None or SCHEME in plan.paired
+    traffic = "on the same traffic" if same else "of independent runs (`paired` does not name scheme)"
+    repeated = all(state.repeated() for state in states)
+    # Rows of further queues have no label.
+    return difference_note(sum(bool(row[0]) for row in compared), repeated=repeated, traffic=traffic)
+
+
+def _points(metric: metrics.Metric) -> str:
+    return "points" if metric.shown_unit == "%" else metric.shown_unit
+
+
+def notes(cells: Cells, store: Store, states: Sequence[CellState]) -> list[str]:
+    """Return sentences about what the numbers are, what is missing, and what to know before they are used."""
+    plan = cells.plan
     found = ["± half-width of the 95 % interval of the mean (Student's t over the replications)."]
     missing = sum(not state.whole for state in states)
     if missing:
         found.append(f"{missing} of {len(states)} cells are not finished.")
     for goal in plan.precision:
-        short = [s for s in states if s.whole and not stopping.met(goal, s.estimate(goal.metric))]
+        whole = [state.estimate(goal.metric) for state in states if state.whole]
+        alike = [one for one in whole if stopping.unjudged(one)]
+        short = [one for one in whole if not stopping.unjudged(one) and not stopping.met(goal, one)]
+        parts = [
+            *([f"{len(short)} cells ended at the ceiling without it"] if short else []),
+            *([f"{len(alike)} cells cannot be judged, because their replications are identical"] if alike else []),
+        ]
         text = f"Goal: {goal.metric} within {goal.within}, {goal.floor} to {goal.ceiling} replications"
-        found.append(
-            f"{text}; "
-            + (f"{len(short)} cells ended at the ceiling without it." if short else "met in every finished cell.")
-        )
+        found.append(f"{text}; {', '.join(parts) or 'met in every finished cell'}.")
+    told = read.warnings(cells, store, states)
+    found += [f"Warning: {one}." for one in told[:_WARNINGS]]
+    if len(told) > _WARNINGS:
+        found.append(f"And {len(told) - _WARNINGS} more warnings.")
     return found
 
 
@@ -116,7 +194,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                 own = [
                     s
                     for s in states
-                    if s.cell.label == label and _fits(tuple(s.cell.levels[name] for name in others), panel)
+                    if s.cell.label == label and read.fits(tuple(s.cell.levels[name] for name in others), panel)
                 ]
                 points = [(spots[_level(s, figure.x)], s.estimate(figure.y)) for s in own]
                 points = sorted((one for one in points if math.isfinite(one[1].mean)), key=lambda one: one[0])
@@ -124,7 +202,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
                     continue
                 how = look[label]
                 x, y = [x for x, _ in points], [found.mean * metric.scale for _, found in points]
-                bars = [(found.half_width or 0.0) * metric.scale for _, found in points]
+                bars = np.array([found.arms for _, found in points]).T * metric.scale
                 where.errorbar(
                     x,
                     y,
@@ -150,7 +228,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
             elif is_wide(list(spots.values())):
                 where.set_xscale("log")
                 where.set_xticks(sorted(set(spots.values())), [f"{value:g}" for value in sorted(set(spots.values()))])
-        axes[0].set_ylabel(metric.heading)
+        axes[0].set_ylabel(metric.heading + _at_queue(states, figure.y, "\n"))
         if len(panels) > _PANELS:
             drawn.suptitle(f"the first {_PANELS} of {len(panels)} combinations of {', '.join(others)}")
         drawn_by = {
@@ -166,10 +244,12 @@ def page(cells: Cells, store: Store) -> str:
     from sojourn.report import svg
 
     plan, states = cells.plan, read.states(cells, store)
+    compared = difference_rows(cells, store, states)
     figures = [
         {
             "svg": svg.inline(drawn, f"f{k}", f"{figure.y} over {figure.x}"),
-            "caption": f"{metrics.find(figure.y).heading} over {figure.x}. Bars: 95 % intervals of the means.",
+            "caption": f"{metrics.find(figure.y).heading} over {figure.x}{_at_queue(states, figure.y)}. "
+            "Bars: 95 % intervals of the means.",
         }
         for k, (figure, drawn) in enumerate(pictures(cells, store))
     ]  # fmt: skip
@@ -185,23 +265,31 @@ def page(cells: Cells, store: Store) -> str:
         title=plan.name,
         lead=plan.description,
         facts=facts,
-        headers=headers(plan),
+        headers=headers(plan, states),
         rows=cell_rows(plan, states),
-        notes=notes(plan, states),
+        notes=notes(cells, store, states),
+        compared=compared,
+        compared_headers=difference_headers(plan, states) if compared else [],
+        compared_note=_note(plan, compared, states) if compared else "",
         figures=figures,
         document=store.plans().get(plan.name, ""),
         code=read.code_of(cells, store),
     )
 
 
+def _at_queue(states: Sequence[CellState], name: str, before: str = ", ") -> str:
+    """Name the queue that a figure shows, where several are under test."""
+    queues = {state.tested[0] for state in states if len(state.tested) > 1}
+    if not queues or not metrics.is_of_queues(name):
+        return ""
+    where = f"at {queues.pop()}" if len(queues) == 1 else "at the busiest queue of each cell"
+    return f"{before}{where}"
+
+
 def _panels(combinations: Sequence[Combination]) -> list[Combination]:
     """Return the combinations to draw; one that leaves a factor open is drawn in all that it fits."""
     found = list(dict.fromkeys(combinations))
-    return [one for one in found if not any(other != one and _fits(one, other) for other in found)]
-
-
-def _fits(one: Combination, panel: Combination) -> bool:
-    return all(mine in (None, theirs) for mine, theirs in zip(one, panel, strict=True))
+    return [one for one in found if not any(other != one and read.fits(one, other) for other in found)]
 
 
 def _level(state: CellState, name: str) -> Value | None:

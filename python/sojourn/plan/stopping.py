@@ -5,6 +5,9 @@ machine and for any order of the runs. If replication stops when an interval hap
 contains the true mean slightly less often than its level says (Chow and Robbins, Annals of Mathematical Statistics
 36, 1965). Three rules keep this effect small: at least 10 replications, few examinations, and a quarter more
 replications after the goal is met, which were not selected by their results.
+
+Replications that are one run repeated say nothing about precision. Their cell ends at the floor, and its goal counts
+as not judged, never as met.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sojourn import stats
+from sojourn import metrics, stats
 from sojourn.plan.parts import Precision
+from sojourn.stats.estimates import REPEATED
 
 MORE: Final = 0.25
 """Share of additional replications after a cell has met its goals."""
@@ -25,7 +29,17 @@ def met(goal: Precision, found: stats.Estimate) -> bool:
     return found.half_width is not None and found.half_width <= goal.half_width(found.mean)
 
 
-def target(goals: Sequence[Precision], count: int, values: Callable[[str, int], Sequence[float]]) -> int:
+def unjudged(found: stats.Estimate) -> bool:
+    """Return whether an estimate lacks an interval because its replications are identical."""
+    return found.why == REPEATED
+
+
+def target(
+    goals: Sequence[Precision],
+    count: int,
+    values: Callable[[str, int], Sequence[float]],
+    repeated: Callable[[int], bool] = lambda _: False,
+) -> int:
     """Return how many replications a cell needs, estimated from `count` of them; `count` if these are sufficient.
 
     Parameters
@@ -36,13 +50,21 @@ def target(goals: Sequence[Precision], count: int, values: Callable[[str, int], 
         Replications made.
     values
         Returns a metric's values in the first n replications.
+    repeated
+        Returns whether the first n replications are one run repeated.
     """
     if not goals:
         return count
     looked = max(goal.floor for goal in goals)
     most = max(goal.ceiling for goal in goals)
     while looked < most and looked <= count:
-        needed = max(_needed(goal, stats.estimate(values(goal.metric, looked)), looked) for goal in goals)
+        found = [
+            stats.estimate(values(goal.metric, looked), metrics.quantity(goal.metric), repeated=repeated(looked))
+            for goal in goals
+        ]
+        if all(map(unjudged, found)):
+            return looked
+        needed = max(_needed(goal, one, looked) for goal, one in zip(goals, found, strict=True))
         if needed == looked:
             return min(looked + math.ceil(looked * MORE), most)
         looked = needed
@@ -50,8 +72,8 @@ def target(goals: Sequence[Precision], count: int, values: Callable[[str, int], 
 
 
 def _needed(goal: Precision, found: stats.Estimate, count: int) -> int:
-    """Return how many replications one goal needs; `count` where it is met or has had its ceiling."""
-    if count >= goal.ceiling or met(goal, found):
+    """Return how many replications one goal needs; `count` where it is met, cannot be judged or had its ceiling."""
+    if count >= goal.ceiling or met(goal, found) or unjudged(found):
         return count
     return min(_guess(goal, found, count), goal.ceiling)
 

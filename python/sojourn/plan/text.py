@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import core, toml
 from sojourn.plan.identity import SIMULATED
+from sojourn.plan.parts import AUTO
 from sojourn.plugins.loading import shipped_in
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def dumps(plan: Plan) -> str:
         for one, text in zip(plan.schemes, texts, strict=True)
     ]
     plugins = [{"name": one.name, "kind": one.kind, "content": one.content} for one in shipped_in([scenario, *texts])]
-    series = {"interval": plan.series, "replications": plan.series_replications}
+    series: Any = plan.series or "none"
+    if plan.series not in (None, AUTO):
+        series = {"interval": plan.series, "replications": plan.series_replications}
     goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
     document: dict[str, Any] = {
         "name": plan.name,
@@ -33,7 +36,7 @@ def dumps(plan: Plan) -> str:
         "paired": None if plan.paired is None else list(plan.paired),
         "plugins": plugins or None,
         "schemes": schemes or None,
-        "series": None if plan.series is None else series,
+        "series": series,
         "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
         "precision": goals or None,
     }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from markupsafe import Markup
 
-from sojourn import groups, metrics, stats
+from sojourn import groups, headline, metrics, stats
 from sojourn.metrics import Metric
 from sojourn.report import real, svg, words
 from sojourn.scheme import Scheme, unversioned
@@ -47,7 +47,7 @@ _HEADLINES: Final = ("sojourn_ms_mean", "goodput_bit_s", "loss_ratio")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of a table, as text and as data."""
+    """One number of a table, as text and as data; ``half`` is the interval: ``± 0.2`` or ``(0.4 to 1.0)``."""
 
     mean: str
     half: str
@@ -62,19 +62,27 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One scheme's row of a table."""
+    """One scheme's row of a table, or its row for one of several queues under test."""
 
     label: str
     swatch: Markup
     cells: tuple[Cell, ...]
+    queue: str = ""
+    is_first: bool = True
+    """Whether it is the scheme's first row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: metrics as columns, schemes as rows."""
+    """A table: metrics as columns; schemes as rows, or the queues under test of each scheme if there are several."""
 
     columns: tuple[Metric, ...]
     rows: tuple[Row, ...]
+
+    @property
+    def has_queues(self) -> bool:
+        """Whether the rows are of single queues."""
+        return any(row.queue for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +96,35 @@ class Figure:
     """The same picture drawn for a telephone."""
 
 
+_BLANK: Final = Cell("", "", math.nan, None, None)
+
+
+def _rows(
+    results: Results, labels: Sequence[str], names: Sequence[str], make: Callable[[str, str], Cell]
+) -> tuple[Row, ...]:
+    """Return the rows of some schemes: `make` writes a cell from a scheme and a metric."""
+    looks = results.plot.looks
+    return tuple(
+        Row(
+            label,
+            svg.swatch(looks[label]),
+            tuple(_BLANK if name is None else make(label, name) for name in own),
+            queue,
+            number == 0,
+        )
+        for label in labels
+        for number, (queue, own) in enumerate(headline.layout(results.tested, names))
+    )
+
+
 def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool = False) -> Cell:
     """Write an estimate in a metric's shown unit."""
-    half = found.half_width
-    text = metrics.rounded(found.mean * metric.scale, None if half is None else half * metric.scale)
-    mean, _, width = text.partition(" ± ")
+    mean, _, interval = metrics.written(found, metric.scale).partition(" ")
     if signed and found.mean > 0:
         mean = f"+{mean}"
     return Cell(
         mean=mean.replace("-", "−"),
-        half=width,
+        half=interval.replace("-", "−"),
         value=found.mean,
         low=found.low,
         high=found.high,
@@ -109,35 +136,23 @@ def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool
 def summary_table(results: Results, names: Sequence[str] = metrics.MAIN) -> Table:
     """Return the estimates of the main metrics; the best is marked where corrected paired differences say so."""
     columns = tuple(metrics.find(name) for name in names if _says_something(results, name))
-    best = {metric.name: results.best(metric.name) for metric in columns}
-    looks = results.plot.looks
-    rows = tuple(
-        Row(
-            label,
-            svg.swatch(looks[label]),
-            tuple(
-                cell(results.estimate(label, metric.name), metric, is_best=best[metric.name] == label)
-                for metric in columns
-            ),
-        )
-        for label in results.labels
-    )
-    return Table(columns, rows)
+    shown = headline.shown(results.tested, [metric.name for metric in columns])
+    best = {name: results.best(name) for name in shown}
+
+    def make(label: str, name: str) -> Cell:
+        return cell(results.estimate(label, name), metrics.find(name), is_best=best[name] == label)
+
+    return Table(columns, _rows(results, results.labels, [metric.name for metric in columns], make))
 
 
 def drops_table(results: Results, names: Sequence[str] = _DROPS) -> Table:
     """Return what happened to arrivals: drops by reason, marks."""
-    present = tuple(metrics.find(name) for name in names if name in results.metric_names())
-    looks = results.plot.looks
-    rows = tuple(
-        Row(
-            label,
-            svg.swatch(looks[label]),
-            tuple(cell(results.estimate(label, metric.name), metric) for metric in present),
-        )
-        for label in results.labels
-    )
-    return Table(present, rows)
+    present = tuple(metrics.find(name) for name in names if _is_there(results, name))
+
+    def make(label: str, name: str) -> Cell:
+        return cell(results.estimate(label, name), metrics.find(name))
+
+    return Table(present, _rows(results, results.labels, [metric.name for metric in present], make))
 
 
 def queues_table(results: Results) -> Table:
@@ -162,21 +177,17 @@ _PHASES: Final = (
 def phase_tables(results: Results) -> list[tuple[str, str, Table]]:
     """Return the name of each phase, when it was, and its main metrics."""
     frame = results.phases
-    looks = results.plot.looks
     found = []
     for phase in results.phase_names:
         own = frame[frame["phase"] == phase]
         names = [name for name in _PHASES if name in own and np.isfinite(own[name]).any()]
         names = [name for name in names if metrics.is_telling(own, name)]
         columns = tuple(metrics.find(name) for name in names)
-        rows = tuple(
-            Row(
-                label,
-                svg.swatch(looks[label]),
-                tuple(cell(results.estimate(label, metric.name, phase=phase), metric) for metric in columns),
-            )
-            for label in results.labels
-        )
+
+        def make(label: str, name: str, phase: str = phase) -> Cell:
+            return cell(results.estimate(label, name, phase=phase), metrics.find(name))
+
+        rows = _rows(results, results.labels, names, make)
         first = own[own["occurrence"] == 0].iloc[0]
         times = max(int(own["occurrence"].max()), 1)
         spell = f"{first['from_s']:g} to {first['to_s']:g} s"
@@ -190,18 +201,14 @@ def differences_table(results: Results, baseline: str, names: Sequence[str] = _D
     if len(results.labels) < 2 or results.replications < 2:
         return None
     columns = tuple(metrics.find(name) for name in names if _says_something(results, name))
-    holm = {metric.name: results.corrected(metric.name, baseline) for metric in columns}
-    looks = results.plot.looks
-    rows = tuple(
-        Row(
-            label,
-            svg.swatch(looks[label]),
-            tuple(_difference(results, label, metric, baseline, holm[metric.name][label]) for metric in columns),
-        )
-        for label in results.labels
-        if label != baseline
-    )
-    return Table(columns, rows)
+    shown = headline.shown(results.tested, [metric.name for metric in columns])
+    holm = {name: results.corrected(name, baseline) for name in shown}
+
+    def make(label: str, name: str) -> Cell:
+        return _difference(results, label, metrics.find(name), baseline, holm[name][label])
+
+    others = [label for label in results.labels if label != baseline]
+    return Table(columns, _rows(results, others, [metric.name for metric in columns], make))
 
 
 def _difference(results: Results, label: str, metric: Metric, baseline: str, p_holm: float) -> Cell:
@@ -226,6 +233,8 @@ def headlines(results: Results) -> list[str]:
     for name in _HEADLINES:
         if not _says_something(results, name):
             continue
+        if len(results.tested) > 1 and metrics.is_of_queues(name):
+            name = headline.at(name, results.queue)  # noqa: PLW2901 - the same metric, and its queue
         metric = metrics.find(name)
         known = {label: results.estimate(label, name) for label in results.labels}
         known = {label: found for label, found in known.items() if math.isfinite(found.mean)}
@@ -233,7 +242,7 @@ def headlines(results: Results) -> list[str]:
         first = pick(known, key=lambda label: known[label].mean)
         found = cell(known[first], metric)
         unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-        amount = f"{found.mean} ± {found.half}{unit}" if found.half else f"{found.mean}{unit}"
+        amount = f"{found.mean} {found.half}{unit}" if found.half else f"{found.mean}{unit}"
         adverb = "Lowest" if metric.better == "lower" else "Highest"
         start = f"{adverb} {metric.phrase}: {first}, {amount}"
         if results.replications < 2:
@@ -286,7 +295,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
 
     is_there = plot.names()
     flows = flow_groups(results)
-    queues = tested_queues(results)
+    queue = busiest_queue(results)
+    of_queue = f"; delay and loss are those of {queue}" if len(results.tested) > 1 else ""
     if "groups" in is_there:
         add(
             "groups",
@@ -303,25 +313,25 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
         )
         add(
             "delay_throughput",
-            "Mean queueing delay (sojourn time of packets that left the queues under test) against total "
+            f"Mean queueing delay (sojourn time of packets that left {queue}) against total "
             f"goodput. Up and to the left is better. {region}",
         )
     if "sojourn_cdf" in is_there:
         add(
             "sojourn_cdf",
             f"Share of packets whose sojourn time was at most the value on the axis, averaged over replications: all "
-            f"packets that left {queues} after the warm-up, of {flows} together.",
+            f"packets that left {queue} after the warm-up, of {flows} together.",
         )
     if "queue_over_time" in is_there:
         add(
             "queue_over_time",
-            "Packets waiting in the queues under test over time, in the first replication only.",
+            f"Packets waiting in {queue} over time, in the first replication only.",
         )
     if "capacity" in is_there:
         add(
             "capacity",
             "Above: what the link under test could send (grey), and the goodput of all flows. Below: the mean "
-            "queueing delay of the packets that left in each interval. The first replication only.",
+            f"queueing delay of the packets that left {queue} in each interval. The first replication only.",
         )
     if "flow_shares" in is_there:
         add(
@@ -332,8 +342,8 @@ def figures(results: Results, prefix: str) -> dict[str, Figure]:
     if "differences" in is_there:
         add(
             "differences",
-            f"Paired differences to {results.labels[0]}, each with its own 95 % interval. The table below says which "
-            "are significant after the correction for their number.",
+            f"Paired differences to {results.labels[0]}, each with its own 95 % interval{of_queue}. The table below "
+            "says which are significant after the correction for their number.",
         )
     return found
 
@@ -347,9 +357,15 @@ def flow_groups(results: Results) -> str:
     return f"the flows {listed(names)}" if len(names) <= MANY else f"the flows of {len(names)} groups"
 
 
+def busiest_queue(results: Results) -> str:
+    """Name the queue that figures show: the only one under test, or the busiest of several."""
+    busiest = "busiest " if len(results.tested) > 1 else ""
+    return f"the {busiest}queue under test ({results.queue})" if results.queue else "the queues under test"
+
+
 def tested_queues(results: Results) -> str:
     """Name the queues under test."""
-    names = [str(name) for name in results.queues[results.queues["under_test"]]["queue"].unique()]
+    names = results.tested
     if len(names) > MANY:
         return f"the {len(names)} queues under test"
     return f"the queue{'s' * (len(names) > 1)} under test ({', '.join(names)})" if names else "the queues under test"
@@ -408,6 +424,9 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         ],
         "command": command(results),
         "waited": waited(results),
+        "queue": results.queue,
+        "tested": tested_queues(results),
+        "more_queues": headline.more(results),
         "has_intervals": results.replications > 1,
         "has_quantiles": any(
             metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()
@@ -424,7 +443,12 @@ def definitions(results: Sequence[Results]) -> list[Metric]:
 
 def _says_something(results: Results, name: str) -> bool:
     """Return whether a metric exists and is worth a column."""
-    return name in results.metric_names() and metrics.is_telling(results.runs, name)
+    return _is_there(results, name) and metrics.is_telling(headline.frame(results), metrics.split(name)[0])
+
+
+def _is_there(results: Results, name: str) -> bool:
+    """Return whether a run has a value of a metric, and its queue if the name has one."""
+    return results.has(name) and metrics.split(name)[0] in results.metric_names()
 
 
 def _is_time(text: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from sojourn.cli import text
 from sojourn.plan.identity import REAL
 from sojourn.plan.progress import Watch
 from sojourn.scheme import Schemes, as_schemes
-from sojourn.stats.estimates import quantile_t
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -76,38 +74,6 @@ def compare(
         return comparison.run(canonical, as_schemes(schemes), Path(place) / "runs", write=False, **given)
 
 
-def difference(real: Floats, simulated: Floats) -> stats.Estimate:
-    """Return the difference of two means of independent runs with its interval (Welch, 1947).
-
-    Examples
-    --------
-    >>> found = difference(np.array([2.0, 4.0]), np.array([1.0, 1.0, 1.0]))
-    >>> found.mean, round(found.half_width, 2)  # the variance of one mean is 1, with one degree of freedom
-    (2.0, 12.71)
-    """
-    ours, theirs = real[np.isfinite(real)], simulated[np.isfinite(simulated)]
-    count = min(ours.size, theirs.size)
-    if count == 0:
-        return stats.Estimate(math.nan, None, None, 0)
-    mean = float(ours.mean() - theirs.mean())
-    if count < 2:
-        return stats.Estimate(mean, None, None, count)
-    parts = [float(values.var(ddof=1)) / values.size for values in (ours, theirs)]
-    variance = sum(parts)
-    if variance == 0.0:
-        return stats.Estimate(mean, mean, mean, count)
-    freedom = variance**2 / sum(
-        part**2 / (values.size - 1) for part, values in zip(parts, (ours, theirs), strict=True)
-    )
-    half = _quantile(freedom) * math.sqrt(variance)
-    return stats.Estimate(mean, mean - half, mean + half, count)
-
-
-def _quantile(freedom: float) -> float:
-    # Rounded down, which makes the interval wider.
-    return quantile_t(max(1, math.floor(freedom + 1e-9)))
-
-
 def beside(real: Results, simulated: Results) -> str:
     """Return the table of both worlds, metric by metric, with the differences and their 95 % intervals."""
     rows = []
@@ -117,10 +83,9 @@ def beside(real: Results, simulated: Results) -> str:
             values = [_values(found, label, group, name) for found in (simulated, real)]
             if not all(np.isfinite(one).any() for one in values):
                 continue
-            shown = []
-            for found in (*(stats.estimate(list(one)) for one in values), difference(values[1], values[0])):
-                half = None if found.half_width is None else found.half_width * metric.scale
-                shown.append(metrics.rounded(found.mean * metric.scale, half))
+            of = metric.quantity
+            found = [*(stats.estimate(one, of) for one in values), stats.unpaired(values[1], values[0], of)]
+            shown = [metrics.written(one, metric.scale) for one in found]
             base = float(np.nanmean(values[0]))
             share = f"{100 * (float(np.nanmean(values[1])) / base - 1):+.1f} %" if base else ""
             title = f"{metric.title} of “{group}”" if group else metric.title

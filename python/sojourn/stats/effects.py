@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sojourn.stats.estimates import LEVEL, Floats
+from sojourn.stats.estimates import EXACT, LEVEL, Floats, Pairs, Quantity, pairs
 
 _NODES: Final = 250
 """Points of the integral over the sample's standard deviation; more change no limit in its fourth digit."""
@@ -25,11 +25,12 @@ class Effect:
     size
         Hedges' g of the pairs: mean difference over standard deviation of the differences (Cohen's d_z), times the
         factor that takes out the bias of small samples. NaN without three pairs, since that of two has no mean to
-        correct; infinite where every difference is the same.
+        correct, and where no value differs from another; infinite where every difference is the same.
     low, high
         95 % interval of the true mean over standard deviation; None without one.
     p
-        Two-sided, of the paired t test that the mean difference is zero. NaN without two pairs.
+        Two-sided, of the paired t test that the mean difference is zero. NaN without two pairs. Where neither
+        scheme's values differ between replications, there is no t: it is that of the sign test, 2^(1 - pairs).
     pairs
         Number of pairs.
     """
@@ -41,15 +42,26 @@ class Effect:
     pairs: int
 
 
-def effect(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, level: float = LEVEL) -> Effect:
+def effect(
+    values: Sequence[float] | Floats,
+    baseline: Sequence[float] | Floats,
+    of: Quantity = EXACT,
+    level: float = LEVEL,
+    *,
+    repeated: bool = False,
+) -> Effect:
     """Return the effect size and p-value of paired differences.
 
     Parameters
     ----------
     values, baseline
         One per replication, in the same order; a pair counts when both exist.
+    of
+        What is known of the quantity. What its buckets hide widens the interval and enlarges the p-value.
     level
         Of the interval.
+    repeated
+        Whether the replications of both are one run repeated, which has neither.
 
     Raises
     ------
@@ -69,17 +81,28 @@ def effect(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats,
     >>> round(found.size, 2), round(found.p, 3)
     (1.77, 0.016)
     """
-    n, standardised = _standardised(values, baseline)
-    p = _p(n, standardised)
-    if not math.isfinite(standardised):
-        return Effect(standardised, None, None, p, n)
-    if standardised == 0 and p == 1:
-        return Effect(0.0, 0.0, 0.0, p, n)
-    low, high = (shift / math.sqrt(n) for shift in _noncentralities(standardised * math.sqrt(n), n - 1, level))
-    return Effect(_unbiased(n - 1) * standardised, low, high, p, n)
+    known = pairs(values, baseline, of)
+    n, p = known.count, _p(known, repeated=repeated)
+    deviation = max(known.deviation, known.rounding)
+    if repeated or n < 2:
+        return Effect(math.nan, None, None, p, n)
+    if deviation == 0:
+        if known.mean == 0:
+            return Effect(0.0, 0.0, 0.0, p, n)
+        return Effect(math.copysign(math.inf, known.mean) if known.varies else math.nan, None, None, p, n)
+    root = math.sqrt(n)
+    low, _ = _noncentralities((known.mean - known.error) / deviation * root, n - 1, level)
+    _, high = _noncentralities((known.mean + known.error) / deviation * root, n - 1, level)
+    return Effect(_unbiased(n - 1) * known.mean / deviation, low / root, high / root, p, n)
 
 
-def paired_p(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats) -> float:
+def paired_p(
+    values: Sequence[float] | Floats,
+    baseline: Sequence[float] | Floats,
+    of: Quantity = EXACT,
+    *,
+    repeated: bool = False,
+) -> float:
     """Return the two-sided p-value of the paired t test alone: that of :func:`effect`, at a hundredth of its cost.
 
     Raises
@@ -87,30 +110,21 @@ def paired_p(values: Sequence[float] | Floats, baseline: Sequence[float] | Float
     ValueError
         If the lengths differ.
     """
-    return _p(*_standardised(values, baseline))
+    return _p(pairs(values, baseline, of), repeated=repeated)
 
 
-def _standardised(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats) -> tuple[int, float]:
-    """Return the number of pairs and Cohen's d_z of their differences."""
-    ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
-    if ours.shape != theirs.shape:
-        raise ValueError(f"pairs need equal lengths, not {ours.size} and {theirs.size}")
-    differences = ours - theirs
-    differences = differences[np.isfinite(differences)]
-    n = differences.size
-    if n < 2:
-        return n, math.nan
-    mean, deviation = float(differences.mean()), float(differences.std(ddof=1))
-    # A constant difference has a deviation of rounding errors only.
-    if deviation <= 1e-12 * abs(mean) or deviation == 0:
-        return n, math.copysign(math.inf, mean) if mean else 0.0
-    return n, mean / deviation
-
-
-def _p(n: int, standardised: float) -> float:
+def _p(known: Pairs, *, repeated: bool) -> float:
     from scipy import special
 
-    return 2 * float(special.stdtr(n - 1, -abs(standardised) * math.sqrt(n))) if n > 1 else math.nan
+    n = known.count
+    if n < 2 or repeated:
+        return math.nan
+    deviation = max(known.deviation, known.rounding)
+    if deviation == 0:
+        return 1.0 if known.mean == 0 else 0.0 if known.varies else 2.0 ** (1 - n)
+    # What the buckets may hide of the difference does not count for it.
+    t = max(abs(known.mean) - known.error, 0.0) / deviation * math.sqrt(n)
+    return 2 * float(special.stdtr(n - 1, -t))
 
 
 def holm(p_values: Sequence[float] | Floats) -> Floats:

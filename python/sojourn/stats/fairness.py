@@ -16,7 +16,7 @@ import pandas as pd
 
 from sojourn import suggest
 from sojourn.core import SojournError
-from sojourn.stats.estimates import Floats, estimate, jain
+from sojourn.stats.estimates import EXACT, Floats, Quantity, jain
 from sojourn.units import Time, from_ns, to_ns
 
 if TYPE_CHECKING:
@@ -38,33 +38,48 @@ class Measure:
         What is computed, in words.
     fair
         Its value in a fair allocation; None where none is.
+    quantity
+        Its range.
     """
 
     name: str
     definition: str
     fair: float | None
+    quantity: Quantity
 
+
+_SHARE: Final = Quantity(least=0.0, most=1.0)
+_RATIO: Final = Quantity(least=0.0)
 
 MEASURES: Final = (
-    Measure("jain_index", "Jain's index over the flows.", 1.0),
-    Measure("max_min_share", "Smallest goodput over the fair share, the mean goodput of the flows.", 1.0),
+    Measure("jain_index", "Jain's index over the flows.", 1.0, _SHARE),
+    Measure("max_min_share", "Smallest goodput over the fair share, the mean goodput of the flows.", 1.0, _SHARE),
     Measure(
         "proportional_index",
         "Geometric over arithmetic mean of the goodputs: proportional fairness; 0 with a starved flow.",
         1.0,
+        _SHARE,
     ),
     Measure(
         "rtt_slope",
         "Slope of ln goodput over ln mean RTT where these differ; -1 where goodput falls as 1/RTT.",
         0.0,
+        EXACT,
     ),
-    Measure("early_over_late", "Mean goodput of the half that started first over that of the other half.", 1.0),
     Measure(
-        "short_over_long", "Mean rate while alive of transfers that completed over that of flows that lasted.", 1.0
+        "early_over_late", "Mean goodput of the half that started first over that of the other half.", 1.0, _RATIO
     ),
-    Measure("unresponsive_share", "Share of the delivered traffic, headers included, that is UDP.", None),
+    Measure(
+        "short_over_long",
+        "Mean rate while alive of transfers that completed over that of flows that lasted.",
+        1.0,
+        _RATIO,
+    ),
+    Measure("unresponsive_share", "Share of the delivered traffic, headers included, that is UDP.", None, _SHARE),
 )
 """What :func:`table` computes."""
+
+_MEASURES: Final = {one.name: one for one in MEASURES}
 
 _SPREAD: Final = 1.2
 """Smallest ratio of the largest to the smallest round-trip time for which a slope over them is computed."""
@@ -157,7 +172,9 @@ def table(results: Results, flows: str | None = None) -> pd.DataFrame:
             _of_run(own[own["replication"] == replication], part, warm_up_s, end_s)
             for replication, part in everything.groupby("replication", sort=True)
         ]
-        rows += [(label, one.name, *_limits([run[one.name] for run in found])) for one in MEASURES]
+        rows += [
+            (label, one.name, *_limits(results, label, [run[one.name] for run in found], one)) for one in MEASURES
+        ]
     return pd.DataFrame(rows, columns=["scheme", "measure", "mean", "low", "high", "replications"])
 
 
@@ -194,7 +211,7 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
             of_window = of_scheme[of_scheme["window"] == place]
             parts = [part["mean"].to_numpy(dtype=np.float64) for _, part in of_window.groupby("replication")]
             for name, measure in OVER_TIME.items():
-                limits = _limits([measure(part) for part in parts])
+                limits = _limits(results, label, [measure(part) for part in parts], _MEASURES[name])
                 rows.append((label, place * length_s, (place + 1) * length_s, name, *limits))
     return pd.DataFrame(rows, columns=["scheme", "from_s", "to_s", "measure", "mean", "low", "high", "replications"])
 
@@ -241,7 +258,7 @@ def _short_over_long(part: pd.DataFrame, warm_up_s: float, end_s: float) -> floa
     return float((rates[short] / alive[short]).mean()) / lasting if lasting > 0 else math.nan
 
 
-def _limits(values: list[float]) -> tuple[float, float, float, int]:
-    found = estimate(values)
+def _limits(results: Results, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
+    found = results.mean(label, values, of.quantity)
     low, high = (math.nan if limit is None else limit for limit in (found.low, found.high))
     return found.mean, low, high, found.replications

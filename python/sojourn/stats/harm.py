@@ -13,7 +13,7 @@ import pandas as pd
 
 from sojourn import metrics
 from sojourn.core import SojournError
-from sojourn.stats.estimates import Floats, estimate
+from sojourn.stats.estimates import Floats, Quantity, estimate
 
 if TYPE_CHECKING:
     from sojourn.results import Results
@@ -104,7 +104,8 @@ def harm(alone: Results, together: Results, metric: str = "goodput_bit_s", group
         better = metrics.find(metric).better
         if not better:
             raise SojournError(f"metric {metric!r}: neither high nor low values are better, so nothing can be harm")
-        found = estimate(of_values(before, after, better))
+        is_repeated = label in alone.repeated & together.repeated
+        found = estimate(of_values(before, after, better), Quantity(most=1.0), repeated=is_repeated)
         rows.append(
             (label, metric, _mean(before), _mean(after), found.mean, found.low, found.high, found.replications)
         )

@@ -70,7 +70,7 @@ def batch_means(values: Sequence[float] | Floats, level: float = LEVEL) -> Batch
         means = series[series.size - batches * size :].reshape(batches, size).mean(axis=1)
         lag = lag_1(means)
         is_independent = lag <= -1 / batches + _SURPRISE / math.sqrt(batches)
-        found = BatchMeans(estimate(means, level), batches, size, lag, is_independent)
+        found = BatchMeans(estimate(means, level=level), batches, size, lag, is_independent)
         if is_independent:
             break
     return found

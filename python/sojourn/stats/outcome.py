@@ -15,7 +15,7 @@ import pandas as pd
 
 from sojourn import suggest
 from sojourn.core import SojournError
-from sojourn.stats.estimates import Floats, estimate
+from sojourn.stats.estimates import Floats, Quantity
 from sojourn.units import Rate, Time, to_bit_s, to_ns
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PARTS: Final = ("outcome", "delay", "loss", "throughput")
 """The score and its three parts, in the order of tables."""
+_PERCENT: Final = Quantity(least=0.0, most=100.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,7 @@ def quality_of_outcome(results: Results, needs: Requirements, group: str | None 
             delays = {share: _quantile(curve, share) for share in needs.optimal}
             found.append(score(delays, dropped / sent if sent else 0.0, goodput, needs))
         for part in PARTS:
-            one = estimate([run[part] for run in found])
+            one = results.mean(label, [run[part] for run in found], _PERCENT)
             rows.append((label, part, one.mean, one.low, one.high, one.replications))
     columns = ["scheme", "part", "mean", "low", "high", "replications"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(("mean", "low", "high"), "float64"))

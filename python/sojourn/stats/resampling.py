@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.stats.estimates import LEVEL, Estimate, Floats, share_at
+from sojourn.stats.estimates import EXACT, LEVEL, Estimate, Floats, Quantity, share_at
 
 RESAMPLES: Final = 2000
 SEED: Final = 1
@@ -100,6 +101,7 @@ def quantile_interval(
 def pooled_quantile(
     curves: Sequence[tuple[Floats, Floats]],
     share: float,
+    of: Quantity = EXACT,
     *,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
@@ -115,6 +117,8 @@ def pooled_quantile(
         ``(value, cumulative)`` of each run, both ascending, as in ``results.distributions``.
     share
         Of the pooled distribution below the quantile, between 0 and 1.
+    of
+        What is known of the values: the interval includes half a bucket on either side.
     level, resamples, seed
         As for :func:`bootstrap`.
 
@@ -133,7 +137,10 @@ def pooled_quantile(
     def quantile(chosen: NDArray[np.int64]) -> float:
         return float(grid[min(int(np.searchsorted(shares[chosen].mean(axis=0), share)), grid.size - 1)])
 
-    return _by_index(len(curves), quantile, level, resamples, seed)
+    found = _by_index(len(curves), quantile, level, resamples, seed)
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=found.low - of.half_bucket(found.low), high=found.high + of.half_bucket(found.high))
 
 
 def _by_index(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sojourn import suggest
 from sojourn.core import SojournError
-from sojourn.stats.estimates import Floats, estimate
+from sojourn.stats.estimates import Floats
 from sojourn.stats.fairness import SERIES
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def goodput_over_intervals(
                 ]
                 runs.append({key: _known_mean([one[key] for one in measured]) for key in _NAMES})
             for measure in _NAMES:
-                one = estimate([run[measure] for run in runs])
+                one = results.mean(label, [run[measure] for run in runs])
                 rows.append((label, name, measure, one.mean, one.low, one.high, one.replications))
     columns = ["scheme", "group", "measure", "mean", "low", "high", "replications"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:6], "float64"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
 
 SERIES: Final = ("queue_packets", "goodput_bit_s")
-"""The series that are examined; each value is a mean over its sampling interval."""
+"""The series that are examined, of the headline queue and of all flows. Each value is a mean over an interval."""
 _ERROR: Final = 0.01
 """Probability of a false warning of a whole comparison, as far as the test's theory holds."""
 
@@ -28,7 +28,7 @@ class Warning:  # noqa: A001 - read as warmup.Warning
     Parameters
     ----------
     scheme
-        Its label.
+        Its label, or the cell of a plan.
     series
         ``queue_packets`` or ``goodput_bit_s``.
     warm_up_s
@@ -65,31 +65,47 @@ class Warning:  # noqa: A001 - read as warmup.Warning
 
 
 def check(results: Results) -> tuple[Warning, ...]:
-    """Examine the sampled time series, averaged over the replications that have them.
+    """Examine the sampled time series of results; without any there is nothing to look at, and no warning."""
+    curves: dict[tuple[str, str], list[tables.Row]] = {}
+    examined = {results.curve(name): name for name in SERIES}
+    for row in tables.rows(results.frames, "series"):
+        if row["name"] in examined:
+            curves.setdefault((row["scheme"], examined[row["name"]]), []).append(row)
+    if not curves:
+        return ()
+    warm_up = float(tables.rows(results.frames, "runs")[0]["warm_up_s"])
+    return examine(curves, dict.fromkeys(results.labels, warm_up))
+
+
+def examine(
+    curves: Mapping[tuple[str, str], Sequence[tables.Row]], warm_up_s: Mapping[str, float]
+) -> tuple[Warning, ...]:
+    """Examine time series, averaged over the replications that have them.
 
     A warning needs both: the beginning of the measured time biases its mean (:func:`initial_bias`, corrected for the
     number of tests), and MSER-5 on the whole run finds that the series settles after the warm-up, or not at all.
-    Without time series there is nothing to look at, and no warning.
+
+    Parameters
+    ----------
+    curves
+        ``t_s`` and ``value`` of every replication, by scheme or cell and by name of the series.
+    warm_up_s
+        The warm-up of every scheme or cell.
     """
-    tests = len(results.labels) * len(SERIES)
-    return tuple(found for found in _found(results) if found.p * tests < _ERROR)
+    tests = len(warm_up_s) * len(SERIES)
+    return tuple(found for found in _found(curves, warm_up_s) if found.p * tests < _ERROR)
 
 
-def _found(results: Results) -> Iterator[Warning]:
-    curves: dict[tuple[str, str], list[tables.Row]] = {}
-    for row in tables.rows(results.frames, "series"):
-        if row["name"] in SERIES:
-            curves.setdefault((row["scheme"], row["name"]), []).append(row)
-    if not curves:
-        return
-    warm_up = float(tables.rows(results.frames, "runs")[0]["warm_up_s"])
+def _found(
+    curves: Mapping[tuple[str, str], Sequence[tables.Row]], warm_up_s: Mapping[str, float]
+) -> Iterator[Warning]:
     for (label, name), rows in curves.items():
         times, values = _mean(rows)
         place = mser(values)
         settled = None if place is None else float(times[place - 1]) if place else 0.0
-        if settled is None or settled > warm_up:
-            bias = initial_bias(values[times > warm_up])
-            yield Warning(label, name, warm_up, settled, bias.statistic < 0, bias.p)
+        if settled is None or settled > warm_up_s[label]:
+            bias = initial_bias(values[times > warm_up_s[label]])
+            yield Warning(label, name, warm_up_s[label], settled, bias.statistic < 0, bias.p)
 
 
 def _mean(rows: Sequence[tables.Row]) -> tuple[Floats, Floats]:

@@ -124,8 +124,7 @@ def _table(found: Any) -> str:
         for each in objectives:
             difference, scale = found.difference(found.best.text, found.base, setting, each), each.metric.scale
             base = found.final[found.base, setting.label][each.name].mean() * scale
-            half = difference.half_width
-            number = metrics.rounded(difference.mean * scale, None if half is None else half * scale)
+            number = metrics.written(difference, scale)
             verdict = {1: "better", 0: "", -1: "worse"}[found.verdicts[setting.label, each.name]]
             sign = "+" if difference.mean > 0 else ""
             row += [metrics.rounded(base, None), f"{sign}{number}", verdict]

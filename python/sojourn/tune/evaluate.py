@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from sojourn import core, metrics, suggest, whole_files
+from sojourn import core, headline, metrics, suggest, whole_files
 from sojourn.core import SojournError
 from sojourn.stats import Floats
 from sojourn.tune.settings import Setting
@@ -73,9 +73,8 @@ class Evaluator:
             self.runs += len(tasks)
             for place, key in enumerate(missing):
                 part = documents[place * replications : (place + 1) * replications]
-                self._found[key] = {
-                    name: [_number(document["metrics"].get(name)) for document in part] for name in self._names
-                }
+                found = headline.measured(part, self._names)
+                self._found[key] = {name: [_number(value) for value in values] for name, values in found.items()}
             if self._log is not None:
                 whole_files.append(self._log, [{"key": key, "metrics": self._found[key]} for key in missing])
         if self._tick:
@@ -99,7 +98,7 @@ def check_metric(name: str) -> str:
         If there is none of that name.
     """
     known = [metric for scope, metric in metrics.catalogue() if scope in ("run", "queue")]
-    if name not in known:
+    if metrics.split(name)[0] not in known:
         raise SojournError(
             f"unknown metric `{name}`{suggest.hint(name, known)}; `sojourn list metrics` lists them, "
             "such as sojourn_ms_p99"

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import folder, stats, toml
+from sojourn import folder, toml
 from sojourn.cli.text import as_csv
 from sojourn.tune.page import render
 from sojourn.tune.recommended import document, tc_lines
@@ -43,10 +43,12 @@ def _trials(tuning: Tuning) -> str:
 def _final(tuning: Tuning) -> str:
     rows = []
     for (text, label), values in tuning.final.items():
-        held_out = next(setting.is_held_out for setting in tuning.plan.settings if setting.label == label)
-        for name, numbers in values.items():
-            found = stats.estimate(numbers)
-            rows.append([text, label, held_out, name, found.mean, found.low, found.high, found.replications])
+        setting = next(setting for setting in tuning.plan.settings if setting.label == label)
+        for name in values:
+            found = tuning.estimate(text, setting, name)
+            rows.append(
+                [text, label, setting.is_held_out, name, found.mean, found.low, found.high, found.replications]
+            )
     return as_csv(["scheme", "scenario", "held_out", "metric", "mean", "low", "high", "replications"], rows)
 
 

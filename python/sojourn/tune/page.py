@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
 from typing import Any
 
-from sojourn import core, metrics, report, stats, toml
+from sojourn import core, metrics, report, toml
 from sojourn.report import context, svg
 from sojourn.report.context import Cell
 from sojourn.report.words import elements
@@ -162,8 +163,7 @@ def _candidate(tuning: Tuning, trial: Trial) -> dict[str, Any]:
 
 def _compared(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str, Any]:
     metric = objective.metric
-    theirs = stats.estimate(tuning.final[tuning.base, setting.label][objective.name])
-    ours = stats.estimate(tuning.final[tuning.best.text, setting.label][objective.name])
+    theirs, ours = (tuning.estimate(text, setting, objective.name) for text in (tuning.base, tuning.best.text))
     verdict = tuning.verdicts[setting.label, objective.name]
     found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
     return {
@@ -178,7 +178,7 @@ def _compared(tuning: Tuning, setting: Setting, objective: Objective) -> dict[st
 def _beside(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str, Any]:
     found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
     kind = {1: "better", 0: "unsure", -1: "worse"}[tuning.side_effects[setting.label, objective.name]]
-    base = stats.estimate(tuning.final[tuning.base, setting.label][objective.name])
+    base = tuning.estimate(tuning.base, setting, objective.name)
     metric = objective.metric
     return {
         "kind": kind,
@@ -190,9 +190,8 @@ def _beside(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str,
 
 def _score(tuning: Tuning, text: str, objective: Objective) -> Cell:
     found, scale = tuning.score(text, objective), picture.scale_of(tuning, objective)
-    half = found.half_width
-    mean, _, width = metrics.rounded(found.mean * scale, None if half is None else half * scale).partition(" ± ")
-    return Cell(mean=mean, half=width, value=found.mean, low=found.low, high=found.high)
+    mean, _, interval = metrics.written(found, scale).partition(" ")
+    return Cell(mean=mean, half=interval, value=found.mean, low=found.low, high=found.high)
 
 
 def _score_unit(tuning: Tuning, objective: Objective) -> str:
@@ -204,12 +203,11 @@ def _curse(tuning: Tuning, trial: Trial, objective: Objective) -> Estimate:
     found = tuning.score(trial.text, objective)
     seen = trial.scores[place]
     low, high = (None if limit is None else limit - seen for limit in (found.low, found.high))
-    return Estimate(found.mean - seen, low, high, found.replications)
+    return replace(found, mean=found.mean - seen, low=low, high=high)
 
 
 def _signed(found: Estimate) -> str:
-    half = found.half_width
-    text = metrics.rounded(found.mean * 100, None if half is None else half * 100)
+    text = metrics.written(found, 100)
     return f"{'+' if found.mean > 0 else ''}{text} points".replace("-", "−") if math.isfinite(found.mean) else "–"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sojourn import core, stats, tc
+from sojourn import core, tc
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 from sojourn.tune.result import Tuning
@@ -18,9 +18,7 @@ def document(tuning: Tuning) -> core.Document:
     reached = []
     for setting in tuning.plan.settings:
         for objective in tuning.plan.objectives:
-            ours, theirs = (
-                stats.estimate(tuning.final[text, setting.label][objective.name]) for text in (best.text, tuning.base)
-            )
+            ours, theirs = (tuning.estimate(text, setting, objective.name) for text in (best.text, tuning.base))
             difference = tuning.difference(best.text, tuning.base, setting, objective)
             reached.append(
                 {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,16 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from sojourn import stats
-from sojourn.stats import Estimate, Floats
+from sojourn import metrics, stats
+from sojourn.stats import Estimate, Floats, Quantity
 from sojourn.tune.plan import Objective, Plan
 from sojourn.tune.settings import Setting
 from sojourn.tune.space import Point
 
 _MOST_CANDIDATES: Final = 16
-_QUANTILE: Final = re.compile(r"_ms_p\d+$")
-_HALF_BUCKET: Final = 1 / 256
-"""Of a quantile's own size: buckets are 1/128 wide (``crates/measure/src/histogram.rs``)."""
 _BESIDES: Final = (
     Objective("sojourn_ms_p99", "lower"),
     Objective("goodput_bit_s", "higher"),
@@ -109,11 +105,37 @@ class Tuning:
 
     def score(self, text: str, objective: Objective) -> Estimate:
         """Return an objective's score on fresh seeds with its 95 % interval."""
-        return stats.estimate(self.composite(text, objective))
+        return stats.estimate(self.composite(text, objective), self._of(objective), repeated=self._repeated(text))
 
     def gain(self, text: str, objective: Objective) -> Estimate:
         """Return the paired difference of a score to that of the scheme as given, on fresh seeds."""
-        return stats.paired(self.composite(text, objective), self.composite(self.base, objective))
+        both = self.composite(text, objective), self.composite(self.base, objective)
+        return stats.paired(*both, self._of(objective), repeated=self._repeated(text, self.base))
+
+    def estimate(self, text: str, setting: Setting, metric: str) -> Estimate:
+        """Return the estimate of a metric on one scenario, on fresh seeds."""
+        values = self.final[text, setting.label][metric]
+        return stats.estimate(values, metrics.quantity(metric), repeated=self._repeated(text, setting=setting))
+
+    def _of(self, objective: Objective) -> Quantity:
+        """Return what is known of a score: its buckets, and its range where it is not relative."""
+        of = objective.metric.quantity
+        return Quantity(of.resolution) if self.is_relative(objective) else of
+
+    def _repeated(self, *texts: str, setting: Setting | None = None) -> bool:
+        """Whether all replications of some schemes are one run repeated, by default on all training scenarios.
+
+        Quantiles may agree because of their buckets, so other metrics decide.
+        """
+        settings = self.settings(held_out=False) if setting is None else (setting,)
+        known = [
+            values
+            for text in texts
+            for one in settings
+            for name, values in self.final[text, one.label].items()
+            if not metrics.find(name).resolution
+        ]
+        return bool(known) and all(np.unique(values[np.isfinite(values)]).size <= 1 for values in known)
 
     @cached_property
     def best(self) -> Trial:
@@ -137,18 +159,10 @@ class Tuning:
         return any(gain.excludes_zero and gain.mean * sign > 0 for gain, sign in found)
 
     def difference(self, text: str, rival: str, setting: Setting, objective: Objective) -> Estimate:
-        """Return the paired difference of an objective in its own unit, on fresh seeds.
-
-        A quantile is the middle of its histogram's bucket, 1/128 wide: replications that agree to the last digit may
-        differ by as much, so the interval is no shorter than the half buckets of both.
-        """
+        """Return the paired difference of an objective in its own unit, on fresh seeds."""
         ours, theirs = (self.final[each, setting.label][objective.name] for each in (text, rival))
-        found = stats.paired(ours, theirs)
-        half = found.half_width
-        known = (float(np.nanmean(ours)) + float(np.nanmean(theirs))) * _HALF_BUCKET if half is not None else 0.0
-        if half is None or not _QUANTILE.search(objective.name) or half >= known:
-            return found
-        return Estimate(found.mean, found.mean - known, found.mean + known, found.replications)
+        repeated = self._repeated(text, rival, setting=setting)
+        return stats.paired(ours, theirs, objective.metric.quantity, repeated=repeated)
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], int]:
@@ -173,20 +187,14 @@ class Tuning:
     def _p(self, setting: Setting, objective: Objective) -> float:
         """Return the p-value of the difference between the best and the scheme as given."""
         ours, theirs = (self.final[text, setting.label][objective.name] for text in (self.best.text, self.base))
-        return stats.paired_p(ours, theirs)
-
-    def _is_repeated(self, setting: Setting) -> bool:
-        """Whether all replications of both are identical, so that they say nothing about how much runs differ."""
-        measured = [
-            values for text in (self.best.text, self.base) for values in self.final[text, setting.label].values()
-        ]
-        return all(np.unique(values[np.isfinite(values)]).size <= 1 for values in measured)
+        repeated = self._repeated(self.best.text, self.base, setting=setting)
+        return stats.paired_p(ours, theirs, objective.metric.quantity, repeated=repeated)
 
     def _judged(self, objectives: Sequence[Objective]) -> dict[tuple[str, str], int]:
         found: dict[tuple[str, str], int] = {}
         for held_out in (False, True):
             pairs = [(setting, each) for setting in self.settings(held_out=held_out) for each in objectives]
-            p = [math.nan if self._is_repeated(setting) else self._p(setting, each) for setting, each in pairs]
+            p = [self._p(setting, each) for setting, each in pairs]
             for (setting, each), corrected in zip(pairs, stats.holm(p), strict=True):
                 mean = self.difference(self.best.text, self.base, setting, each).mean * each.sign
                 # The p value is not a number where a metric does not exist: the difference is not significant.

@@ -38,6 +38,9 @@ pub struct Document {
     /// Also measure each queue under test in windows of this many offered packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Quantity<Packets>>,
+    /// Also measure the queues under test together, where there are several: results then have a queue `all`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pooled: bool,
     /// Nodes and groups of nodes. A single node need not be declared if a link, bus or cell names it.
     #[serde(default)]
     pub nodes: Vec<NodeTable>,
@@ -58,7 +61,9 @@ pub struct Document {
     pub changes: Vec<ChangeTable>,
 }
 
-/// Time series that a run records. Where the rate of a link behind a queue under test changes, `capacity_bit_s:` and the queue's
+/// Time series that a run records: `queue_packets`, `sojourn_ms` and `drops_packets_s` of the queue under test, and
+/// `goodput_bit_s` of all flows. Several queues under test have their names behind a colon, as in
+/// `queue_packets:left->right`; the 16 busiest are kept. Where the rate of a link behind a queue under test changes, `capacity_bit_s:` and the queue's
 /// name are what the link could send.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]

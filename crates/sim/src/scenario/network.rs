@@ -41,6 +41,8 @@ pub struct Network {
     pub internal_series: bool,
     /// Packets of a window of each queue under test; `None` for no windows.
     pub windows: Option<u64>,
+    /// Several queues under test are measured together, too.
+    pub pooled: bool,
 }
 
 impl Network {

@@ -46,6 +46,7 @@ impl Document {
             flow_series: self.series.is_some_and(|series| series.flows),
             internal_series: self.series.is_some_and(|series| series.internals),
             windows: self.windows.map(|packets| packets.0.get()),
+            pooled: self.pooled,
         };
         network.check_tables(None).map_err(|what| Error::new(Path::default(), what))?;
         if let Some(series) = &self.series {

@@ -38,7 +38,7 @@ impl Simulation {
         look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
         let recorder = options.series.map(|interval| report::Recorder::new(interval, &network, &places, &ports));
-        let several = ports.iter().filter(|port| port.probe.under_test).count() > 1;
+        let together = network.pooled && ports.iter().filter(|port| port.probe.under_test).count() > 1;
         let count = network.flows.len();
         let apart = network.are_apart();
         let mut simulation = Self {
@@ -68,7 +68,7 @@ impl Simulation {
                 cells,
                 receivers,
                 backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
-                total: several.then(|| (Level::new(), Level::new())),
+                total: together.then(|| (Level::new(), Level::new())),
             },
             hosts: Hosts {
                 flows: Vec::with_capacity(count),

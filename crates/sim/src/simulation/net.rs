@@ -188,7 +188,7 @@ pub(super) struct Net {
     /// Of each entry of `routes` at an access point: the station that the packet is for. Empty where there is no cell.
     pub receivers: Vec<u32>,
     pub backoff: Stream,
-    /// Waiting, and in the system, at all queues under test together, where there are several.
+    /// Waiting, and in the system, at all queues under test together, where the scenario asks for it.
     pub total: Option<(Level, Level)>,
 }
 

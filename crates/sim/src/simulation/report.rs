@@ -46,6 +46,9 @@ pub struct RunReport {
     pub measured_s: f64,
     /// Events handled.
     pub events: u64,
+    /// The queue under test that the run's metrics of queues are of: the busiest, of equal ones the first in the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// Metrics of run scope.
     pub metrics: Metrics,
     /// One entry a queue.
@@ -192,8 +195,23 @@ fn distribution(points: &[(f64, f64)]) -> Distribution {
     Distribution { value, cumulative }
 }
 
+/// What a curve is called: of one queue under test, `quantity` alone.
+fn of_queue(quantity: &'static str, queue: &str, tested: usize) -> Cow<'static, str> {
+    if tested == 1 {
+        quantity.into()
+    } else {
+        format!("{quantity}:{queue}").into()
+    }
+}
+
 /// Groups of flows whose delays are reported by distribution, at the most.
 const COMPARED_GROUPS: usize = 16;
+
+/// Queues under test that have distributions, time series and phases of their own, at the most: the busiest.
+const COMPARED_QUEUES: usize = 16;
+
+/// Name of all queues under test together, where they are measured so; no queue has it.
+pub(super) const ALL: &str = "all";
 
 impl Simulation {
     /// The warm-up is over: measures begin.
@@ -231,9 +249,9 @@ impl Simulation {
         }
         self.net.synchronisation.fill(Synchronisation::default());
         self.hosts.clients.restart(now);
-        let snapshot = self.snapshot();
+        let (snapshot, totals) = self.snapshot();
         if let Some(recorder) = &mut self.recorder {
-            recorder.begin(snapshot);
+            recorder.begin(snapshot, &totals);
         }
         self.measure_phases();
     }
@@ -259,9 +277,25 @@ impl Simulation {
         let conservation = self.audit()?;
         let measured = self.end - (Instant::ZERO + self.network.warm_up);
         let mut metrics = Metrics::new();
-        let tested = self.merge_tested(self.end, measured);
-        tested.metrics(&mut metrics, true);
-        let phases = self.phase_reports();
+        let tested = self.busiest(self.end, measured);
+        let first = tested.first().map(|index| self.merged(*index, self.end, measured)).unwrap_or_default();
+        first.metrics(&mut metrics, true);
+        let queue = tested.first().map(|index| self.network.ports[*index].name.clone());
+        let compared = &tested[..tested.len().min(COMPARED_QUEUES)];
+        let mut distributions = BTreeMap::new();
+        for index in compared {
+            let one = self.merged(*index, self.end, measured);
+            let name = |quantity| of_queue(quantity, &self.network.ports[*index].name, tested.len());
+            distributions.insert(name("sojourn_ms"), distribution(&one.sojourn.histogram.cdf_ms()));
+            distributions.insert(name("queue_packets"), distribution(&one.waiting.cdf()));
+        }
+        let all = (self.network.pooled && tested.len() > 1).then(|| self.merge_tested(self.end, measured));
+        if let Some(all) = &all {
+            let name = |quantity| of_queue(quantity, ALL, tested.len());
+            distributions.insert(name("sojourn_ms"), distribution(&all.sojourn.histogram.cdf_ms()));
+            distributions.insert(name("queue_packets"), distribution(&all.waiting.cdf()));
+        }
+        let phases = self.phase_reports(compared);
         let events = self.net.wheel.scheduled() - self.net.wheel.len() as u64;
         // What is not reported makes room for the reports.
         (self.net.slab, self.net.routes, self.net.hashes) = Default::default();
@@ -274,10 +308,8 @@ impl Simulation {
         self.hosts.delays = Vec::new();
         let probes = std::mem::take(&mut self.hosts.probes);
         (self.hosts, self.net.losses) = Default::default();
-        let queues = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
-        let mut distributions = BTreeMap::new();
-        distributions.insert("sojourn_ms".into(), distribution(&tested.sojourn.histogram.cdf_ms()));
-        distributions.insert("queue_packets".into(), distribution(&tested.waiting.cdf()));
+        let mut queues: Vec<QueueReport> = (0..self.net.places.len()).map(|i| self.queue_report(i, measured)).collect();
+        queues.extend(all.map(|all| all.report()));
         distributions.insert("one_way_delay_ms".into(), distribution(&delays.cdf_ms()));
         // Several groups of flows are compared with each other; many are not, and would fill the tables.
         if (2..=COMPARED_GROUPS).contains(&own_delays.len()) {
@@ -286,7 +318,8 @@ impl Simulation {
             }
         }
         let series = self.recorder.take();
-        let series = series.map(|it| it.series(&self.network, flows.iter().map(|flow| flow.name.as_str())));
+        let names = || flows.iter().map(|flow| flow.name.as_str());
+        let series = series.map(|it| it.series(&self.network, compared, names()));
         let mut series = series.unwrap_or_default();
         // Of whole runs, like times of flows, and whether series are kept or not.
         series.extend(probes.iter().map(|(flow, probes)| probes.series(&self.network.flows[*flow as usize].name)));
@@ -299,6 +332,7 @@ impl Simulation {
             warm_up_s: self.network.warm_up.seconds(),
             measured_s: measured.seconds(),
             events,
+            queue,
             metrics,
             queues,
             flows,

@@ -4,6 +4,9 @@
 
 use crate::common::{metric, runs};
 use sojourn_aqm::registry;
+use sojourn_sim::{scenario, Options, Simulation};
+use sojourn_units::Span;
+use std::sync::Arc;
 
 /// Ten TCP flows and a UDP flow through 10 Mbit/s; everything stops early enough for the queue to empty.
 const MIXED: &str = r#"
@@ -185,6 +188,66 @@ fn groups_are_what_their_flows_sum_to() {
     }
     let of_all: f64 = report.groups.iter().map(|group| group.metrics.of("goodput_bit_s").unwrap()).sum();
     assert!((report.metrics.of("goodput_bit_s").unwrap() - of_all).abs() <= 1e-9 * of_all);
+}
+
+/// A packet of 1000 B takes 1 ms over the first link and 4 ms over the second: 250 packets a second use a quarter of the one
+/// and all of the other, which is the second in the document.
+const TWO: &str = r#"
+    name = "two"
+    duration = "11 s"
+    warm_up = "1 s"
+    [[links]]
+    name = "fast"
+    from = "a"
+    to = "b"
+    rate = "8 Mbit/s"
+    delay = "1 ms"
+    under_test = true
+    [[links]]
+    name = "slow"
+    from = "b"
+    to = "c"
+    rate = "2 Mbit/s"
+    delay = "1 ms"
+    queue = "pfifo limit 10p"
+    under_test = true
+    [[flows]]
+    name = "noise"
+    from = "a"
+    to = "c"
+    transport = { kind = "udp", header = "28 B" }
+    traffic = { kind = "cbr", rate = "1944 kbit/s", packet_size = "972 B" }
+"#;
+
+#[test]
+fn metrics_of_queues_are_of_the_busiest_and_never_of_several() {
+    let network = Arc::new(scenario::load(TWO, "two", &[]).unwrap().resolve().unwrap());
+    let options = Options { series: Some(Span::from_millis(500)), ..Options::default() };
+    let report = Simulation::new(network, options).run().unwrap();
+    assert_eq!(report.queue.as_deref(), Some("b->c"));
+    let [fast, slow] = ["a->b", "b->c"].map(|name| report.queues.iter().find(|queue| queue.name == name).unwrap());
+    assert!((fast.metrics.of("utilisation").unwrap() - 0.25).abs() < 0.002);
+    assert!(slow.metrics.of("utilisation").unwrap() > 0.998);
+    for (name, value) in slow.metrics.iter() {
+        assert_eq!(report.metrics.of(name), value, "{name}");
+    }
+    assert!(report.queues.iter().all(|queue| queue.name != "all"), "only where it is asked for");
+    let names: Vec<_> = report.distributions.keys().map(|name| &**name).collect();
+    let of_queues = ["queue_packets:a->b", "queue_packets:b->c", "sojourn_ms:a->b", "sojourn_ms:b->c"];
+    assert_eq!(names, [&["one_way_delay_ms"][..], &of_queues].concat());
+    let series: Vec<_> = report.series.iter().map(|series| &*series.name).collect();
+    assert!(series.contains(&"sojourn_ms:a->b") && series.contains(&"queue_packets:b->c"), "{series:?}");
+    // Together, where asked for: sums, and the mean share of the links' time; the rest of the report is the same.
+    let both = runs(&TWO.replace("warm_up", "pooled = true\nwarm_up"), None, 1, 1).remove(0);
+    let all = &both.queues.last().unwrap().metrics;
+    assert_eq!(both.queues.last().map(|queue| (&*queue.name, queue.under_test)), Some(("all", false)));
+    for name in ["arrivals_packets", "drops_packets", "queue_packets_mean"] {
+        let sum = fast.metrics.of(name).unwrap() + slow.metrics.of(name).unwrap();
+        assert!((all.of(name).unwrap() - sum).abs() < 1e-9 * sum.max(1.0), "{name}");
+    }
+    let share = (fast.metrics.of("utilisation").unwrap() + slow.metrics.of("utilisation").unwrap()) / 2.0;
+    assert!((all.of("utilisation").unwrap() - share).abs() < 1e-12);
+    assert_eq!(both.metrics, report.metrics);
 }
 
 #[test]

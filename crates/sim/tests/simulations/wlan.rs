@@ -348,10 +348,12 @@ fn a_scheme_on_the_access_points_queue_keeps_it_short() {
 #[test]
 fn shares_of_the_channels_time_are_at_most_one() {
     // A window of two slots, so that most transmissions of eight stations collide.
-    let text = bianchi(8, false, "2 s").replace("warm_up = \"5 s\"", "warm_up = \"1 s\"");
+    let text = bianchi(8, false, "2 s").replace("warm_up = \"5 s\"", "warm_up = \"1 s\"\npooled = true");
     let text = text.replace("cw_min = 31", "cw_min = 1").replace("cw_max = 1023", "cw_max = 1\nunder_test = true");
     let report = runs(&text, None, 1, 1).remove(0);
-    let utilisation = metric(&report, "utilisation");
+    let of =
+        |name: &str| report.queues.iter().find(|queue| queue.name == name).and_then(|it| it.metrics.of("utilisation"));
+    let utilisation = of("all").expect("the stations are measured together");
     assert!((0.9..=1.0).contains(&utilisation), "{utilisation}");
     // A frame of 34 B and 1023 B takes 8.584 ms: one is on the channel when the run of 4 ms begins to be measured and ends.
     let text = bianchi(1, false, "8 ms").replace("warm_up = \"5 s\"", "warm_up = \"4 ms\"");

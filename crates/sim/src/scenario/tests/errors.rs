@@ -17,7 +17,7 @@ fn a_bad_document_is_refused_naming_line_key_and_what_is_allowed() {
     // (in the good text, in its place, the whole message); lines and columns counted in the text of `GOOD`.
     let table = [
         // Names.
-        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here (did you mean \"name\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
+        ("name = \"pipe\"", "nam = \"pipe\"", "test.toml:1:1: key `nam`: is not a key here (did you mean \"name\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, pooled, nodes, links, buses, cells, flows, changes"),
         ("name = \"pipe\"\n", "", "test.toml:1:1: key `name`: is missing"),
         ("\"pipe\"", "\" \"", "test.toml:1:8: key `name`: is empty; allowed: any text"),
         // U+000A ends a comment of LaTeX, U+001B moves a terminal's cursor, U+202E turns what follows around.
@@ -242,7 +242,7 @@ fn a_bad_override_names_itself() {
         ("duration", "--set duration: has no `=`; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
         ("links..rate=1", "--set links..rate=1: has an empty key; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),
         ("duration=5", "--set duration=5: key `duration`: 5 has no unit; allowed: a time with its unit: ns, us, ms, s, min or h, as in \"5 ms\" or \"100ms\""),
-        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here (did you mean \"duration\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, nodes, links, buses, cells, flows, changes"),
+        ("duraton=5 s", "--set duraton=5 s: key `duraton`: is not a key here (did you mean \"duration\"?); allowed: name, description, duration, warm_up, seed, replications, series, windows, pooled, nodes, links, buses, cells, flows, changes"),
         ("warm_up=1 h", "--set warm_up=1 h: key `warm_up`: is 3600 s, not shorter than the run; allowed: less than `duration`, 10 s"),
         ("links.bottle.rate=1", "--set links.bottle.rate=1: `links` has no element \"bottle\"; allowed: bottleneck, access, or 0 to 1"),
         ("links.botleneck.rate=1", "--set links.botleneck.rate=1: `links` has no element \"botleneck\" (did you mean \"bottleneck\"?); allowed: bottleneck, access, or 0 to 1"),

@@ -60,6 +60,13 @@ impl Metrics {
         }
     }
 
+    /// Sets every metric that `other` has.
+    pub(super) fn extend(&mut self, other: &Self) {
+        for (name, value) in other.iter() {
+            self.insert(name, value);
+        }
+    }
+
     /// All are in: gives spare room back.
     pub(super) fn finish(&mut self) {
         self.names.shrink_to_fit();

@@ -22,6 +22,9 @@ pub struct PhaseReport {
     pub occurrence: u64,
     /// The group of flows that it is of; empty for all traffic.
     pub group: String,
+    /// The queue under test that its metrics of queues are of: the run's first, with those of all flows; then each other
+    /// one by itself. Empty for a group of flows.
+    pub queue: String,
     /// Begin in seconds; of several the first.
     pub from_s: f64,
     /// End in seconds; of several the last.
@@ -91,7 +94,8 @@ impl Flows {
 /// All that is measured, up to an instant or between two.
 #[derive(Clone, Default)]
 struct Part {
-    queues: Merged,
+    /// Of each queue under test, in the order of the network.
+    queues: Vec<Merged>,
     groups: Vec<Flows>,
     /// Of each group: what its applications measured.
     applications: Vec<Vec<Measured>>,
@@ -104,11 +108,13 @@ impl Part {
         let since = |(now, before): (&Vec<Measured>, &Vec<Measured>)| {
             now.iter().zip(before).map(|(now, before)| now.since(before)).collect()
         };
-        Self { queues: self.queues.since(&earlier.queues), groups, applications: each.map(since).collect() }
+        let queues = self.queues.iter().zip(&earlier.queues).map(|(now, before)| now.since(before)).collect();
+        Self { queues, groups, applications: each.map(since).collect() }
     }
 
     fn merge(&mut self, other: &Self) {
-        self.queues.merge(&other.queues);
+        self.queues.resize_with(other.queues.len(), Merged::default);
+        self.queues.iter_mut().zip(&other.queues).for_each(|(mine, theirs)| mine.merge(theirs));
         self.groups.resize_with(other.groups.len(), Flows::default);
         self.groups.iter_mut().zip(&other.groups).for_each(|(mine, theirs)| mine.merge(theirs));
         if self.applications.is_empty() {
@@ -120,14 +126,20 @@ impl Part {
         }
     }
 
-    fn metrics(&self, measured: Span) -> Metrics {
+    /// Of all flows, and of the queues under test.
+    fn metrics(&self, measured: Span) -> (Metrics, Vec<Metrics>) {
         let mut all = Flows::default();
         self.groups.iter().for_each(|group| all.merge(group));
         let mut metrics = Metrics::new();
-        self.queues.metrics(&mut metrics, false);
         all.metrics(measured, false, &mut metrics);
         metrics.finish();
-        metrics
+        let of_queue = |queue: &Merged| {
+            let mut metrics = Metrics::new();
+            queue.metrics(&mut metrics, false);
+            metrics
+        };
+        let queues = if self.queues.is_empty() { &[Merged::default()][..] } else { &self.queues };
+        (metrics, queues.iter().map(of_queue).collect())
     }
 }
 
@@ -150,7 +162,8 @@ pub(crate) struct PhaseBook {
     since: Option<Instant>,
     /// What had been measured then.
     before: Part,
-    single: Vec<PhaseReport>,
+    /// Of all flows, and the metrics of the queues under test.
+    single: Vec<(PhaseReport, Vec<Metrics>)>,
     /// Phases in all.
     count: usize,
 }
@@ -184,20 +197,24 @@ impl PhaseBook {
         kind.sum.merge(&part);
         self.count += 1;
         if self.single.len() < SINGLE {
-            self.single.push(PhaseReport {
+            let (metrics, queues) = part.metrics(measured);
+            let report = PhaseReport {
                 phase: kind.name.clone(),
                 occurrence: kind.times,
                 group: String::new(),
+                queue: String::new(),
                 from_s: since.seconds(),
                 to_s: now.seconds(),
                 measured_s: measured.seconds(),
-                metrics: part.metrics(measured),
-            });
+                metrics,
+            };
+            self.single.push((report, queues));
         }
     }
 
-    /// Every name with all of its phases together, each followed by the groups of flows, then the single phases.
-    fn reports(self, groups: &[String]) -> Vec<PhaseReport> {
+    /// Every name with all of its phases together, each followed by the groups of flows, then the single phases. `queues` are
+    /// the numbers and names of the queues under test, the run's first.
+    fn reports(self, groups: &[String], queues: &[(usize, String)]) -> Vec<PhaseReport> {
         let mut kinds: Vec<Kind> = self.kinds.into_iter().filter(|kind| kind.times > 0).collect();
         kinds.sort_by_key(|kind| kind.span);
         let mut reports = Vec::new();
@@ -207,12 +224,14 @@ impl PhaseBook {
                 phase: name.clone(),
                 occurrence: 0,
                 group: group.to_owned(),
+                queue: String::new(),
                 from_s: from.seconds(),
                 to_s: to.seconds(),
                 measured_s: measured.seconds(),
                 metrics,
             };
-            reports.push(report("", sum.metrics(measured)));
+            let (metrics, of_queues) = sum.metrics(measured);
+            reports.extend(with_queues(report("", metrics), &of_queues, queues));
             for ((group, flows), applications) in groups.iter().zip(&sum.groups).zip(&sum.applications) {
                 let mut metrics = Metrics::new();
                 flows.metrics(measured, true, &mut metrics);
@@ -224,10 +243,25 @@ impl PhaseBook {
             }
         }
         if self.count <= SINGLE {
-            reports.extend(self.single);
+            reports.extend(self.single.into_iter().flat_map(|(report, own)| with_queues(report, &own, queues)));
         }
         reports
     }
+}
+
+/// The reports of a phase: of all flows and the first queue, then of each other queue. `metrics` are the queues'.
+fn with_queues(mut all: PhaseReport, metrics: &[Metrics], queues: &[(usize, String)]) -> Vec<PhaseReport> {
+    let others = queues.iter().skip(1).map(|(number, name)| PhaseReport {
+        queue: name.clone(),
+        metrics: metrics[*number].clone(),
+        ..all.clone()
+    });
+    let others: Vec<PhaseReport> = others.collect();
+    // Without a queue under test there is one that nothing entered.
+    let (number, name) = queues.first().cloned().unwrap_or_default();
+    all.queue = name;
+    all.metrics.extend(&metrics[number]);
+    std::iter::once(all).chain(others).collect()
 }
 
 impl Simulation {
@@ -256,7 +290,9 @@ impl Simulation {
             group.retransmitted += tcp.retransmitted - before.retransmitted;
             group.timeouts += tcp.timeouts - before.timeouts;
         }
-        Part { queues: self.merge_tested(now, measured), groups, applications: self.applications() }
+        let tested = self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test);
+        let queues = tested.map(|(index, _)| self.merged(index, now, measured)).collect();
+        Part { queues, groups, applications: self.applications() }
     }
 
     /// The measurement begins, in the phase that the run is in.
@@ -287,8 +323,8 @@ impl Simulation {
         }
     }
 
-    /// The run has ended.
-    pub(super) fn phase_reports(&mut self) -> Vec<PhaseReport> {
+    /// The run has ended; `compared` are the ports of the queues under test that are reported, the run's first.
+    pub(super) fn phase_reports(&mut self, compared: &[usize]) -> Vec<PhaseReport> {
         if self.phases.is_none() {
             return Vec::new();
         }
@@ -296,6 +332,9 @@ impl Simulation {
         let now = self.net.now;
         let Some(mut book) = self.phases.take() else { return Vec::new() };
         book.close(now, &part);
-        book.reports(&self.network.groups)
+        let ports = &self.network.ports;
+        let number = |port: usize| ports[..port].iter().filter(|spec| spec.under_test).count();
+        let queues: Vec<_> = compared.iter().map(|port| (number(*port), ports[*port].name.clone())).collect();
+        book.reports(&self.network.groups, &queues)
     }
 }

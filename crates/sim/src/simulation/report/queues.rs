@@ -1,10 +1,11 @@
-//! What queues measured, one and all under test together.
+//! What queues measured: each by itself and, where asked for, all under test together.
 
 use super::super::net::Place;
+use super::super::state::Internals;
 use super::super::Simulation;
 use super::classes;
 use super::metrics::ratio;
-use super::{Metrics, QueueReport, QueueWindow, Switched};
+use super::{Metrics, QueueReport, QueueWindow, Switched, ALL};
 use crate::port::{Classes, Line, LineQueue, Port, Record};
 use crate::scenario::PortKind;
 use sojourn_aqm::ChannelCounts;
@@ -164,6 +165,27 @@ impl Merged {
         }
     }
 
+    /// Share of the time that was spent sending.
+    fn utilisation(&self) -> Option<f64> {
+        Usage::share(&self.usage)
+    }
+
+    /// The entry of all queues under test together.
+    pub fn report(&self) -> QueueReport {
+        let mut metrics = Metrics::new();
+        self.metrics(&mut metrics, true);
+        QueueReport {
+            name: ALL.into(),
+            under_test: false,
+            scheme: String::new(),
+            switched: Vec::new(),
+            metrics,
+            windows: Vec::new(),
+            counts: None,
+            internals: Internals::default(),
+        }
+    }
+
     pub fn metrics(&self, metrics: &mut Metrics, with_system: bool) {
         let drops = self.drops.iter().sum();
         let left = self.sent + drops;
@@ -198,14 +220,23 @@ impl Merged {
         metrics.insert("mark_ratio", ratio(self.marked, left));
         metrics.insert("loss_ratio", ratio(drops, left));
         metrics.insert("burst_ratio", sojourn_measure::burst_ratio(self.lost, self.runs, left));
-        metrics.insert("utilisation", Usage::share(&self.usage));
+        metrics.insert("utilisation", self.utilisation());
         metrics.finish();
     }
 }
 
 impl Simulation {
+    /// The queues under test up to `now`, in the time `measured`: by utilisation, equal ones in the order of the document.
+    pub(super) fn busiest(&self, now: Instant, measured: Span) -> Vec<usize> {
+        let tested = self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test);
+        let share = |index| self.merged(index, now, measured).utilisation().unwrap_or_default();
+        let mut found: Vec<(usize, f64)> = tested.map(|(index, _)| (index, share(index))).collect();
+        found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        found.into_iter().map(|(index, _)| index).collect()
+    }
+
     /// What the port of the network's number `index` measured up to `now`, in the time `measured`.
-    fn merged(&self, index: usize, now: Instant, measured: Span) -> Merged {
+    pub(super) fn merged(&self, index: usize, now: Instant, measured: Span) -> Merged {
         let port = match self.net.places[index] {
             Place::Port(port) => &self.net.ports[port as usize],
             Place::Line(line) => {

@@ -2,7 +2,7 @@
 
 use super::super::net::Place;
 use super::super::{Simulation, What};
-use super::Series;
+use super::{of_queue, Series, ALL};
 use crate::port::Port;
 use crate::scenario::{Network, PortKind};
 use crate::transport::Sender;
@@ -19,7 +19,10 @@ const UNSET: u64 = 1 << 48;
 pub(crate) struct Recorder {
     pub interval: Span,
     t_s: Vec<f64>,
-    values: [Vec<Option<f64>>; 4],
+    /// Of all flows.
+    goodput: Vec<Option<f64>>,
+    /// Of each queue under test.
+    tested: Vec<OfTested>,
     last: Snapshot,
     /// Of each flow, where wanted.
     flows: Vec<OfFlow>,
@@ -28,6 +31,18 @@ pub(crate) struct Recorder {
     /// Of each link behind a queue under test whose rate changes.
     links: Vec<OfLink>,
 }
+
+/// A queue under test: its port in the network, none for all together, its totals at the last point, and a value of each of [`OF_TESTED`].
+#[derive(Clone, Debug)]
+struct OfTested {
+    port: Option<usize>,
+    last: Totals,
+    values: [Vec<Option<f64>>; OF_TESTED.len()],
+}
+
+/// Series of each queue under test.
+const OF_TESTED: [(&str, &str); 3] =
+    [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("drops_packets_s", "packets/s")];
 
 /// What a link can send, and the mean of it in each interval in bit/s.
 #[derive(Clone, Debug)]
@@ -69,6 +84,9 @@ impl Recorder {
     pub fn new(interval: Span, network: &Network, places: &[Place], ports: &[Port]) -> Self {
         let flows = if network.flow_series { network.flows.len() } else { 0 };
         let tested = || network.ports.iter().enumerate().filter(|(_, port)| port.under_test);
+        let together = (network.pooled && tested().count() > 1).then_some(None);
+        let own = tested().map(|(port, _)| Some(port)).chain(together);
+        let own = own.map(|port| OfTested { port, last: Totals::default(), values: Default::default() }).collect();
         let queues = tested().filter(|_| network.internal_series).map(|(port, _)| (port, BTreeMap::new())).collect();
         let rates = |index: usize| {
             let traced = match places.get(index) {
@@ -82,22 +100,41 @@ impl Recorder {
             Some(OfLink { name: port.name.clone(), rates: rates(index)?, values: Vec::new() })
         });
         let links = links.collect();
-        Self { interval, flows: vec![OfFlow::default(); flows], queues, links, ..Self::default() }
+        Self { interval, flows: vec![OfFlow::default(); flows], queues, links, tested: own, ..Self::default() }
     }
 
     /// The measurement begins.
-    pub(super) fn begin(&mut self, snapshot: Snapshot) {
+    pub(super) fn begin(&mut self, snapshot: Snapshot, totals: &[Totals]) {
         self.last = snapshot;
+        self.tested.iter_mut().zip(totals).for_each(|(own, totals)| own.last = *totals);
         // The flows' payload is counted anew.
         self.flows.iter_mut().for_each(|flow| flow.payload = 0);
     }
 
-    /// All series; `names` are the flows'.
-    pub(super) fn series<'a>(self, network: &Network, names: impl Iterator<Item = &'a str>) -> Vec<Series> {
-        let named = SERIES.iter().zip(self.values);
-        let series = named.map(|((name, unit), value)| Series {
-            name: (*name).into(),
-            unit: (*unit).into(),
+    /// All series: of the queues under test those of the ports `compared`; `names` are the flows'.
+    pub(super) fn series<'a>(
+        mut self,
+        network: &Network,
+        compared: &[usize],
+        names: impl Iterator<Item = &'a str>,
+    ) -> Vec<Series> {
+        let several = network.ports.iter().filter(|port| port.under_test).count();
+        let goodput = ("goodput_bit_s".to_owned(), "bit/s", self.goodput);
+        let mut own = Vec::with_capacity(compared.len());
+        for port in compared.iter().map(|port| Some(*port)).chain([None]) {
+            let found = self.tested.iter().position(|one| one.port == port);
+            own.extend(found.map(|place| self.tested.swap_remove(place)));
+        }
+        let of_queues = own.into_iter().flat_map(|one| {
+            let queue = one.port.map_or(ALL, |port| &*network.ports[port].name);
+            let name = move |quantity| of_queue(quantity, queue, several).into_owned();
+            OF_TESTED.iter().zip(one.values).map(move |((quantity, unit), value)| (name(quantity), *unit, value))
+        });
+        let mut series: Vec<_> = of_queues.collect();
+        series.insert(series.len().min(2), goodput);
+        let series = series.into_iter().map(|(name, unit, value)| Series {
+            name,
+            unit: unit.into(),
             t_s: self.t_s.clone(),
             value,
         });
@@ -145,37 +182,44 @@ fn changed(network: &Network, port: usize) -> Option<Rates> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Snapshot {
     at: Instant,
+    payload: u64,
+}
+
+/// Running totals of a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
     queue_integral: u128,
     sojourn: (u64, u128),
-    payload: u64,
     drops: u64,
 }
 
-const SERIES: [(&str, &str); 4] =
-    [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("goodput_bit_s", "bit/s"), ("drops_packets_s", "packets/s")];
-
 impl Simulation {
-    /// Time series: running totals now, over queues under test and all flows.
-    pub(super) fn snapshot(&mut self) -> Snapshot {
-        if self.recorder.is_none() {
-            return Snapshot::default();
-        }
+    /// Time series: running totals now, of all flows and of each queue under test.
+    pub(super) fn snapshot(&mut self) -> (Snapshot, Vec<Totals>) {
+        let Some(recorder) = &self.recorder else { return Default::default() };
+        let tested: Vec<Option<usize>> = recorder.tested.iter().map(|one| one.port).collect();
         self.net.settle_before();
-        let mut snapshot = Snapshot { at: self.net.now, ..Snapshot::default() };
-        for index in 0..self.net.ports.len() {
-            if !self.net.ports[index].probe.under_test {
+        let now = self.net.now;
+        let mut totals = Vec::with_capacity(tested.len());
+        let mut all = Totals::default();
+        for port in tested {
+            let Some(Place::Port(place)) = port.map(|port| self.net.places[port]) else {
+                totals.push(all);
                 continue;
-            }
-            let now = self.net.now;
-            let port = &mut self.net.ports[index];
+            };
+            let port = &mut self.net.ports[place as usize];
             port.probe.waiting.settle(now);
-            snapshot.queue_integral += port.probe.waiting.integral();
-            snapshot.sojourn.0 += port.probe.sojourn.moments.count();
-            snapshot.sojourn.1 += port.probe.sojourn.moments.sum_ns();
-            snapshot.drops += port.server.counters().dropped_total().packets;
+            let own = Totals {
+                queue_integral: port.probe.waiting.integral(),
+                sojourn: (port.probe.sojourn.moments.count(), port.probe.sojourn.moments.sum_ns()),
+                drops: port.server.counters().dropped_total().packets,
+            };
+            all.queue_integral += own.queue_integral;
+            all.sojourn = (all.sojourn.0 + own.sojourn.0, all.sojourn.1 + own.sojourn.1);
+            all.drops += own.drops;
+            totals.push(own);
         }
-        snapshot.payload = self.payload_all();
-        snapshot
+        (Snapshot { at: now, payload: self.payload_all() }, totals)
     }
 
     /// A point of the time series, and the next one later.
@@ -210,7 +254,7 @@ impl Simulation {
     }
 
     fn point(&mut self) {
-        let snapshot = self.snapshot();
+        let (snapshot, totals) = self.snapshot();
         let now = self.net.now;
         let Some(mut recorder) = self.recorder.take() else { return };
         let elapsed = now - recorder.last.at;
@@ -220,14 +264,21 @@ impl Simulation {
             return;
         }
         let last = std::mem::replace(&mut recorder.last, snapshot);
-        let count = snapshot.sojourn.0.saturating_sub(last.sojourn.0);
-        let sum = snapshot.sojourn.1.saturating_sub(last.sojourn.1);
-        let waited = snapshot.queue_integral.saturating_sub(last.queue_integral);
         recorder.t_s.push(now.seconds());
-        recorder.values[0].push(Some(waited as f64 / elapsed.nanos() as f64));
-        recorder.values[1].push((count > 0).then(|| sum as f64 / count as f64 / 1e6));
-        recorder.values[2].push(Some(snapshot.payload.saturating_sub(last.payload) as f64 * 8.0 / elapsed.seconds()));
-        recorder.values[3].push(Some(snapshot.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()));
+        let payload = snapshot.payload.saturating_sub(last.payload);
+        recorder.goodput.push(Some(payload as f64 * 8.0 / elapsed.seconds()));
+        for (own, totals) in recorder.tested.iter_mut().zip(totals) {
+            let last = std::mem::replace(&mut own.last, totals);
+            let waited = totals.queue_integral.saturating_sub(last.queue_integral);
+            let count = totals.sojourn.0.saturating_sub(last.sojourn.0);
+            let sum = totals.sojourn.1.saturating_sub(last.sojourn.1);
+            let values = [
+                Some(waited as f64 / elapsed.nanos() as f64),
+                (count > 0).then(|| sum as f64 / count as f64 / 1e6),
+                Some(totals.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()),
+            ];
+            own.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
+        }
         let a_second = |bytes: u64, before: u64| bytes.saturating_sub(before) as f64 * 8.0 / elapsed.seconds();
         for (index, flow) in recorder.flows.iter_mut().enumerate() {
             let payload = self.payload(index);

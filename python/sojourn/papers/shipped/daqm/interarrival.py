@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from sojourn import stats
+from sojourn import metrics, stats
 from sojourn.papers.execute import MODE, Runner
 from sojourn.papers.model import Condition, Reading
 from sojourn.papers.shipped.daqm.model import Interarrival
@@ -109,7 +109,10 @@ def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
         for (key, raw), scheme in product(found.items(), settings.schemes):
             of = {name: tuple(raw[name][ids[scheme, kind]] for kind in (MEASURED, CONSTANT)) for name in METRICS}
             shares = {metric: relative(*both) for metric, both in of.items()}
-            p = {metric: stats.paired_p(*both) for metric, both in of.items()}
+            p = {
+                metric: stats.paired_p(measured, constant, metrics.quantity(metric))
+                for metric, (measured, constant) in of.items()
+            }
             rows.append(Row(key[1], name, scheme, constants[key], modes[key] != MEASURED, shares, p))
     runner.say(f"section 7.2: inter-arrival times in {len(chosen)} conditions: {runs.ran} runs, {runs.found} found")
     runner.ran, runner.found = runner.ran + runs.ran, runner.found + runs.found

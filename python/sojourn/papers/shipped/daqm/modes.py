@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from sojourn import headline
 from sojourn.papers.checks import read_toml
 from sojourn.papers.execute import MODE, Key, Runner, plan_name, scenario_of
 from sojourn.papers.model import Condition, Reading
@@ -21,6 +22,7 @@ RUNS: Final = 5
 def modes(runner: Runner, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
     """Return the :func:`mode` of FIFO runs in each condition whose schemes need it."""
     paper, metric = runner.paper, "interarrival_ms_mode"
+    together = headline.at(metric, headline.ALL)
     has_mode = {name for name in paper.texts if MODE in paper.text_of(name, reading)}
     needed = [one for one in conditions if has_mode & {*one.schemes, *one.beside}]
     if not needed:
@@ -34,16 +36,19 @@ def modes(runner: Runner, reading: Reading, conditions: Sequence[Condition]) -> 
             schemes=(fifo,),
             sets=reading.sets_of(one),
             replications=RUNS,
-            metrics=(metric,),
+            metrics=(metric, together),
+            series=None,
         )
         for one in needed
     ]
     outcome, several = runner.drive(reading, plans)
     states = {state.cell.run(0): state for state in outcome.cells}
-    return {
-        (reading.name, one.name): mode(states[cells.cells[0].run(0)].series(metric, RUNS))
-        for one, cells in zip(needed, several, strict=True)
-    }
+    found = {}
+    for one, cells in zip(needed, several, strict=True):
+        state = states[cells.cells[0].run(0)]
+        # One queue under test has no other beside it.
+        found[reading.name, one.name] = mode(state.series(together if state.tested else metric, RUNS))
+    return found
 
 
 def mode(values: Sequence[float]) -> str:

@@ -61,8 +61,10 @@ def columns(paper: Paper, store: Store, _runs: Runs, wanted: list[str], **_: obj
         ranked = own.assign(rank=of_kind["goodput_bit_s"].rank(method="first").astype(int))
         for rank, part in ranked.groupby("rank"):
             found[f"goodput_bit_s@{kind}-{rank}"] = part.set_index(KEY)["goodput_bit_s"]
-    facts = store.read("runs", ["measured_s", "drops_packets"], wanted).to_pandas().set_index(KEY)
-    found["drops_packets_s"] = facts["drops_packets"] / facts["measured_s"]
+    measured_s = store.read("runs", ["measured_s"], wanted).to_pandas().set_index(KEY)["measured_s"]
+    queues = store.read("queues", ["under_test", "drops_packets"], wanted).to_pandas()
+    drops = queues[queues["under_test"]].groupby(KEY)["drops_packets"].sum()
+    found["drops_packets_s"] = drops / measured_s
     found["goodput_total_bit_s@all"] = of_run["goodput_bit_s"].sum()
     whole = pd.DataFrame(found)
     fair = whole["goodput_total_bit_s@all"] / of_run.size()

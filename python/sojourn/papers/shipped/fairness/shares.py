@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 
-from sojourn import multiples, plot, stats
+from sojourn import metrics, multiples, plot, stats
 from sojourn.palette import MUTED, Look
 from sojourn.papers import picture
 from sojourn.papers.evidence import number
@@ -147,7 +147,12 @@ class _Shares:
         heads = ("Reading and scheme", *(label.format(first, second) for _, label, _ in _OF_SHARES))
         rows = []
         for reading, scheme in product(self.shown, schemes):
-            cells = [stats.estimate(self.values(reading, metric, scheme) / scale) for metric, _, scale in _OF_SHARES]
+            cells = [
+                stats.estimate(
+                    self.values(reading, metric, scheme) / scale, metrics.quantity(metric).times(1 / scale)
+                )
+                for metric, _, scale in _OF_SHARES
+            ]
             rows.append((self.row(reading, scheme), *map(number, cells)))
         tcp, udp = (float(np.mean(base[f"goodput_bit_s@{kind}"][schemes[0]])) / 1e3 for kind in self.paper.kinds)
         own = {"scheme": self.paper.printed[schemes[0]], "reading": self.runs[0].name, "tcp": tcp, "udp": udp}
@@ -160,7 +165,8 @@ class _Shares:
     def difference(self, reading: Reading, metric: str, scheme: str, scale: float) -> Estimate:
         """Return the paired difference of a scheme to the first."""
         first = self.condition.schemes[0]
-        return stats.estimate((self.values(reading, metric, scheme) - self.values(reading, metric, first)) / scale)
+        ours, theirs = (self.values(reading, metric, one) / scale for one in (scheme, first))
+        return stats.paired(ours, theirs, metrics.quantity(metric).times(1 / scale))
 
     def differences(self) -> Section:
         """Return index, utilisation, throughput and queue of each scheme minus those of the first."""
