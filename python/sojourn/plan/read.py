@@ -19,7 +19,7 @@ from sojourn.plan.identity import build
 from sojourn.plan.parts import SCHEME, Value
 from sojourn.plan.store import Store
 from sojourn.results import Results
-from sojourn.stats import repeats, warmup
+from sojourn.stats import alike, repeats, silent, warmup
 from sojourn.units import NUMBER
 
 Levels: TypeAlias = dict[str, Value | None]
@@ -36,7 +36,7 @@ _BASE: Final = {
 _QUANTITY: Final = re.compile(rf"\s*({NUMBER})\s*([A-Za-z/]+)\s*")
 
 _CHECKED: Final = 500
-"""Combinations of levels whose settings are checked for such that have no effect: a large plan repeats them."""
+"""Combinations of levels that are looked at for warnings: a large plan repeats them."""
 
 UNITS: Final = {"ms": "ms", "bit_s": "bit/s", "bytes": "B", "packets": "packets"}
 
@@ -398,8 +398,15 @@ def warnings(cells: Cells, store: Store, states: Sequence[execute.CellState]) ->
         for one in inert.check(json.loads(cells.scenarios[group[0].scenario]), [cell.scheme for cell in group])
     }
     repeated = [str(state.cell) for state in states if state.repeated()]
-    alike = [one.text for one in repeats.warn(repeated)]
-    return [*settings, *alike, *(one.text for one in _unsteady(cells, store, states))]
+    same = [one.text for one in repeats.warn(repeated)]
+    return [*settings, *same, *_of_runs(cells, store), *(one.text for one in _unsteady(cells, store, states))]
+
+
+def _of_runs(cells: Cells, store: Store) -> Iterator[str]:
+    """Yield a sentence for flows that deliver nothing, and for schemes whose runs are those of another scheme."""
+    for levels, one in results(cells, store)[:_CHECKED]:
+        where = f"{described(levels)}: " if levels else ""
+        yield from (f"{where}{found.text}" for found in (*silent.check(one), *alike.check(one)))
 
 
 def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -> tuple[warmup.Warning, ...]:
