@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import sojourn as sj
@@ -186,6 +187,12 @@ def test_a_plan_says_what_a_comparison_says(
         for queue in (DOWN, UP):
             wanted = results.estimate(label, "sojourn_ms_mean", queue=queue).mean
             assert table[label, queue, "sojourn_ms_mean"] == pytest.approx(wanted, rel=1e-12)
+    # One combination of levels, so the families of Holm's correction are those of the comparison.
+    ((_, found),) = read.results(cells, opened)
+    assert found.tested == results.tested == (DOWN, UP)
+    wanted_rows = results.differences(names=cells.plan.shown)
+    assert list(wanted_rows["queue"]) == [DOWN, UP, DOWN, UP, ""]
+    pd.testing.assert_frame_equal(read.differences(cells, opened), wanted_rows, check_dtype=False)
     runs = read.frame(cells, opened)
     assert set(runs["queue"]) == {DOWN}
     assert set(read.curves(cells, opened, "series", "name")["name"]) >= {"sojourn_ms", f"sojourn_ms:{UP}"}

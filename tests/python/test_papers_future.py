@@ -131,8 +131,8 @@ def test_the_clock_knows_the_phase() -> None:
 
 
 def test_what_a_window_is_worth() -> None:
-    # 5 of 10 Mbit/s, 25 of 100 ms, 10 of 50 packets lost: 0.5 - 0.25 - 0.2.
-    seen = window(goodput_bit_s=5e6, sojourn_ms_mean=25.0, arrivals_packets=50, drops_packets=10)
+    # 5 of 10 Mbit/s, 25 of 100 ms, 10 lost of the 50 packets that left: 0.5 - 0.25 - 0.2.
+    seen = window(goodput_bit_s=5e6, sojourn_ms_mean=25.0, departures_packets=40, drops_packets=10)
     assert EQUAL.of(*episodes.worth(seen, SMALL.adaptive)) == pytest.approx(0.05)
     # Nothing left: no delay where nothing waits, the largest where something does.
     empty = window(goodput_bit_s=math.nan, sojourn_ms_mean=math.nan)

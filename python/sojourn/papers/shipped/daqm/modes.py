@@ -34,7 +34,8 @@ def modes(runner: Runner, reading: Reading, conditions: Sequence[Condition]) -> 
             scenario=scenario_of(paper, reading, one),
             name=plan_name(paper, reading, one, "fifo"),
             schemes=(fifo,),
-            sets=reading.sets_of(one),
+            # Not all parts of the study measure the queues together.
+            sets=(*reading.sets_of(one), "pooled=true"),
             replications=RUNS,
             metrics=(metric, together),
             series=None,
