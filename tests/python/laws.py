@@ -254,7 +254,11 @@ def _is_near(a: float | None, b: float | None, relative: float = ROUNDING) -> bo
     return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=relative, abs_tol=relative))
 
 
-@law("sums", "Flows make up their group, groups and queues under test the run, and kinds of drops all drops.")
+@law(
+    "sums",
+    "Flows make up their group, groups the run, kinds of drops all drops; the run has the metrics of the queue that "
+    "it names, and the row `all` counts the queues under test.",
+)
 def parts_add_up(case: Case) -> Iterator[str]:
     report = case.report
     for group in report["groups"]:
@@ -265,7 +269,17 @@ def parts_add_up(case: Case) -> Iterator[str]:
                 yield f"group {group['name']}: {name} is {whole}, the sum of its flows {found}"
     sums = [(name, _sum(report["groups"], name), "groups") for name in _OF_GROUPS]
     tested = [queue for queue in report["queues"] if queue["under_test"]]
-    sums += [(name, _sum(tested, name), "queues under test") for name in _OF_QUEUES if tested]
+    sums += [
+        (name, _sum([queue], name), "its queue")
+        for queue in tested
+        if queue["name"] == report.get("queue")
+        for name in _OF_QUEUES
+    ]
+    for whole in (queue for queue in report["queues"] if queue["name"] == "all"):
+        for name in _OF_QUEUES:
+            found = _sum(tested, name)
+            if not _is_near(found, whole["metrics"].get(name)):
+                yield f"queues all: {name} is {whole['metrics'].get(name)}, of the queues under test {found}"
     for name, found, of in sums:
         if not _is_near(found, report["metrics"][name]):
             yield f"run: {name} is {report['metrics'][name]}, the sum of {of} {found}"
@@ -274,6 +288,9 @@ def parts_add_up(case: Case) -> Iterator[str]:
         if "drops_packets" in metrics and sum(kinds) != metrics["drops_packets"]:
             yield f"{place}: drops_packets is {metrics['drops_packets']}, its kinds {kinds}"
 
+
+_PHASE: Final = ("phase", "group", "queue")
+"""What tells the rows of phases apart."""
 
 _OF_PHASES: Final = (
     "arrivals_packets",
@@ -292,14 +309,15 @@ def phases_add_up(case: Case) -> Iterator[str]:
     require(phases)
     for whole in (one for one in phases if one["occurrence"] == 0):
         single = [
-            p for p in phases if p["occurrence"] and (p["phase"], p["group"]) == (whole["phase"], whole["group"])
+            one for one in phases if one["occurrence"] and all(one.get(key) == whole.get(key) for key in _PHASE)
         ]
         for name in _OF_PHASES:
             if single and name in whole["metrics"] and not _is_near(_sum(single, name), whole["metrics"][name]):
                 found = _sum(single, name)
                 place = f"{whole['phase']} {whole['group']}"
                 yield f"{place}: {name} is {whole['metrics'][name]}, of its occurrences {found}"
-    of_all = [one for one in phases if one["occurrence"] == 0 and not one["group"]]
+    queue = report.get("queue")
+    of_all = [one for one in phases if one["occurrence"] == 0 and not one["group"] and one.get("queue") == queue]
     if sum(one["measured_s"] for one in of_all) > report["measured_s"] * (1 + ROUNDING):
         yield f"phases are longer than the measured time, {report['measured_s']} s"
     for name in _OF_PHASES:
@@ -376,7 +394,8 @@ def differences(a: Document, b: Document, *, flows: Iterable[str] | None = None,
         yield f"conservation: {a['conservation']}, {b['conservation']}"
     for table in ("queues", "flows", "groups"):
         others = {one["name"]: one for one in b[table]}
-        for one in a[table]:
+        # The row of the queues under test together says which these are.
+        for one in (one for one in a[table] if (table, one["name"]) != ("queues", "all")):
             other = others.get(one["name"])
             if other is None or (flows is not None and table == "groups" and one["name"] not in flows):
                 continue
@@ -410,11 +429,11 @@ def order_and_threads_do_not_matter(case: Case) -> Iterator[str]:
     for index, report in ((1, case.report), (0, json.loads(alone))):
         for name in ("run", *core.SECTIONS):
             found = json.loads(both.section(index, name))
-            expected = (
-                {key: one for key, one in report.items() if key not in core.SECTIONS}
-                if name == "run"
-                else report.get(name, [])
-            )
+            expected = report.get(name, [])
+            if name == "run":
+                # A report leaves out what it does not have.
+                found = {key: one for key, one in found.items() if one is not None}
+                expected = {key: one for key, one in report.items() if key not in core.SECTIONS and one is not None}
             if found != expected:
                 yield f"task {index}, {name}: {str(found)[:300]}, alone {str(expected)[:300]}"
 

@@ -329,7 +329,8 @@ def test_the_json_document_has_effects_and_warnings() -> None:
     assert low < row["effect"] < high
     assert row["p"] <= row["p_holm"] <= 1
     assert "low" not in row
-    assert document["warnings"] == []
+    # A target of 5, 5.1 or 5.2 ms decides alike here.
+    assert document["warnings"] == ["base, nearly and near gave the same results in every run"]
     late = sj.compare(sj.load("dumbbell", sets=["warm_up=0 s"]), ["codel"], replicates=1, seed=1)
     assert "warm-up of 0 s is too short" in " ".join(late.to_document()["warnings"])
     assert "warm-up of 0 s is too short" in render(late)

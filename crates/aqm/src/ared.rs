@@ -27,7 +27,7 @@
 //! * S. Floyd, R. Gummadi and S. Shenker, "Adaptive RED: an algorithm for increasing the robustness of RED's active queue
 //!   management", 2001, sections 4 and 5.
 
-use crate::inert::{Acts, NONE, ON};
+use crate::acts::{Acts, NONE, ON};
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;

@@ -63,11 +63,11 @@
 //!   Gateways", IEEE LANMAN 2018.
 //! * tc-cake(8), for parameters and defaults, and Linux's sch_cake for behaviour.
 
+use crate::acts::{Acts, Kind};
 use crate::cobalt::Verdict;
 use crate::codel::ControlLaw;
 use crate::discipline::standalone;
 use crate::fattest::Fattest;
-use crate::inert::{Acts, Kind};
 use crate::pool::Pool;
 use crate::{
     About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reads, Reason, Standalone,

@@ -35,8 +35,8 @@
 //! * S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows", University of Groningen,
 //!   2023, section 2.5.
 
+use crate::acts::{Acts, Kind};
 use crate::codel::{ControlLaw, Spacing};
-use crate::inert::{Acts, Kind};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{Bytes, Instant, Probability, Span};

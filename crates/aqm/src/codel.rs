@@ -36,7 +36,7 @@ mod selector;
 
 pub use selector::Selector;
 
-use crate::inert::{Acts, Kind, ANY};
+use crate::acts::{Acts, Kind, ANY};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Span};

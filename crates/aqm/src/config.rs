@@ -1,7 +1,7 @@
 //! An algorithm with its parameters, from a text of tc's or from a table.
 
 use crate::registry::{find, unknown_algorithm, Entry, Scheme};
-use crate::{inert, tc, Discipline, Param, Reads};
+use crate::{tc, Discipline, Param, Reads};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::format;
@@ -176,7 +176,7 @@ impl Config {
         let scheme = entry.configure(&own).map_err(refused)?;
         // Some that are written do not reach the scheme: `step_thresh` beside `l4s_aqm ramp`.
         let params = own.iter().chain(&*pairs).map(|(key, _)| key.clone()).collect();
-        let said = Arc::new(Said { params, idle: inert::idle(name, &pairs) });
+        let said = Arc::new(Said { params, idle: tc::idle(name, &pairs) });
         Ok(Self { name, scheme, former, said })
     }
 }

@@ -61,7 +61,7 @@ pub use shapes::Shape;
 pub use signal::{Signal, Signals};
 pub use table::{Between, Table};
 
-use crate::inert::{Acts, ANY, NONE};
+use crate::acts::{Acts, ANY, NONE};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Packet, Queue, Reason};
 use alloc::boxed::Box;
 use alloc::format;

@@ -37,7 +37,7 @@
 mod active;
 mod step;
 
-use crate::inert::Acts;
+use crate::acts::Acts;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use active::Active;
 use alloc::string::String;

@@ -4,60 +4,12 @@
 //! text sets and with what the host of the scheme offers. The words of tc that are accepted and do nothing have their reasons
 //! in `tc/dialect.rs`. Every program that takes a scheme from a user shows what is found.
 
-use crate::{tc, Config, Param};
+use crate::acts::{is_met, Acts, Kind};
+use crate::{Config, Param};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-
-/// What a parameter needs to have an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acts {
-    /// Another parameter with one of these values; [`ANY`] is each but `none`.
-    With(&'static str, &'static [&'static str]),
-    /// Another parameter with none of these values.
-    Without(&'static str, &'static [&'static str]),
-    /// One of several other parameters with any value but `none`.
-    WithOneOf(&'static [&'static str]),
-    /// Packets of this kind.
-    On(Kind),
-    /// More than one queue.
-    InFairQueues,
-    /// Bytes that the link does not count itself.
-    OnBareLinks,
-    /// A device: it has no effect in a simulation, for this reason.
-    OnDevices(&'static str),
-    /// It has none in any run, for this reason.
-    Never(&'static str),
-}
-
-/// Every value of another parameter but `none`.
-pub const ANY: &[&str] = &["*"];
-/// A flag is on.
-pub const ON: &[&str] = &["true"];
-/// An optional parameter has no value.
-pub const NONE: &[&str] = &["none"];
-
-/// Kinds of packets that a parameter may need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// ECT(0) or ECT(1).
-    EcnCapable,
-    /// ECT(1) or CE, or every ECN-capable packet where `any_ect` is on.
-    L4s,
-    /// Acknowledgements of TCP without data.
-    Acks,
-}
-
-impl Kind {
-    const fn none(self) -> &'static str {
-        match self {
-            Self::EcnCapable => "no flow is ECN-capable",
-            Self::L4s => "no packet is ECT(1) or CE",
-            Self::Acks => "no acknowledgements pass the queue",
-        }
-    }
-}
 
 /// What runs a scheme, as far as settings depend on it. The default is a device, whose traffic is not known.
 #[derive(Clone, Debug, Default)]
@@ -82,16 +34,6 @@ pub struct Inert {
 impl Inert {
     fn new(what: &str, reason: &str) -> Self {
         Self { what: what.to_owned(), why: format!("`{what}` has no effect{reason}") }
-    }
-}
-
-/// Whether a value is one of those that an [`Acts`] names.
-#[must_use]
-pub fn is_met(value: &str, values: &[&str]) -> bool {
-    if values == ANY {
-        value != "none"
-    } else {
-        values.contains(&value)
     }
 }
 
@@ -196,15 +138,4 @@ impl Config {
         );
         Some(Inert { what: "noecn".to_owned(), why })
     }
-}
-
-/// The words of `pairs` that do nothing in a scheme `kind`, with the reason of each.
-pub(crate) fn idle(kind: &str, pairs: &[(String, String)]) -> Vec<(String, &'static str)> {
-    let told = |(word, value): &(String, String)| {
-        let why = tc::why_idle(kind, word).filter(|_| value != "false")?;
-        Some((word.clone(), why))
-    };
-    let mut found: Vec<(String, &'static str)> = pairs.iter().filter_map(told).collect();
-    found.dedup();
-    found
 }

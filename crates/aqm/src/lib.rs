@@ -15,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod acts;
 mod channel;
 mod config;
 mod context;

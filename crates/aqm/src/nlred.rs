@@ -21,7 +21,7 @@
 //!   Networks 50, 2006.
 //! * M. Barczyk and A. Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2), e0263407, 2022.
 
-use crate::inert::{Acts, ON};
+use crate::acts::{Acts, ON};
 use crate::red::law::Square;
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};

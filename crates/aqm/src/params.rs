@@ -1,7 +1,7 @@
 //! Parameters with their unit in the type, declared once: the [`params!`](crate::params) macro makes the
 //! struct, its defaults, its reading and printing, and its documentation table from one list.
 
-use crate::inert::Acts;
+use crate::acts::Acts;
 use crate::Queue;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -266,7 +266,7 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 }
 
 /// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each. `=> [...]` behind the default says
-/// without what a parameter has no effect ([`Acts`](crate::inert::Acts)).
+/// without what a parameter has no effect ([`Acts`](crate::acts::Acts)).
 #[macro_export]
 macro_rules! params {
     (

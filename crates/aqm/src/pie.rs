@@ -60,7 +60,7 @@ mod tuning;
 
 pub use gain::Gain;
 
-use crate::inert::{Acts, ON};
+use crate::acts::{Acts, ON};
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;

@@ -53,7 +53,7 @@ mod length;
 
 pub use length::Length;
 
-use crate::inert::{Acts, NONE, ON};
+use crate::acts::{Acts, NONE, ON};
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;

@@ -31,7 +31,7 @@
 //!   Area Network", equations 8 and 9. gamma, alpha and phi are those of its Table 2; T, b_ref and the mean packet size
 //!   those of ns-2.
 
-use crate::inert::Acts;
+use crate::acts::Acts;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;

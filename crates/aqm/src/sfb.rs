@@ -42,7 +42,7 @@
 //! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
 //!   Area Network", section III.C.
 
-use crate::inert::Acts;
+use crate::acts::Acts;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::collections::VecDeque;
 use alloc::format;

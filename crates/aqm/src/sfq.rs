@@ -39,10 +39,10 @@
 
 mod early;
 
+use crate::acts::{Acts, ANY, ON};
 use crate::discipline::standalone;
 use crate::fair::lists::{Flow, Rotation, NONE};
 use crate::fattest::Fattest;
-use crate::inert::{Acts, ANY, ON};
 use crate::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;

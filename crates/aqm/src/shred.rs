@@ -24,7 +24,7 @@
 //! * M. Claypool, R. Kinicki and M. Hartling, "Active queue management for web traffic", IEEE IPCCC 2004, to which Hassan,
 //!   Hassan and Arif refer.
 
-use crate::inert::{Acts, ON};
+use crate::acts::{Acts, ON};
 use crate::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reads, Reason};
 use alloc::string::String;

@@ -142,5 +142,16 @@ const UNITS: &[&str] = &[
     "Gbit/s", "bit", "kbit", "mbit", "gbit", "Hz",
 ];
 
+/// The words of `pairs` that do nothing in a scheme `kind`, with the reason of each.
+pub(crate) fn idle(kind: &str, pairs: &[(String, String)]) -> Vec<(String, &'static str)> {
+    let told = |(word, value): &(String, String)| {
+        let why = why_idle(kind, word).filter(|_| value != "false")?;
+        Some((word.clone(), why))
+    };
+    let mut found: Vec<(String, &'static str)> = pairs.iter().filter_map(told).collect();
+    found.dedup();
+    found
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyFutureWarning, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use sojourn_aqm::inert::Acts;
+use sojourn_aqm::acts::Acts;
 use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
 use sojourn_sim::scenario::Network;

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{forward_to_deserialize_any, Deserialize, Serialize};
 use serde_json::Value;
-use sojourn_aqm::inert::Acts;
+use sojourn_aqm::acts::Acts;
 use sojourn_document::{OrNone, Quantity};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::fmt::{self, Display};

@@ -406,7 +406,8 @@ def _of_runs(cells: Cells, store: Store) -> Iterator[str]:
     """Yield a sentence for flows that deliver nothing, and for schemes whose runs are those of another scheme."""
     for levels, one in results(cells, store)[:_CHECKED]:
         where = f"{described(levels)}: " if levels else ""
-        yield from (f"{where}{found.text}" for found in (*silent.check(one), *alike.check(one)))
+        yield from (f"{where}{found.text}" for found in silent.check(one))
+        yield from (f"{where}{found.text}" for found in alike.check(one))
 
 
 def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -> tuple[warmup.Warning, ...]:

@@ -1,6 +1,6 @@
 //! Parameters of dAQM: the choices where the thesis leaves one, and a threshold and a dropping phase for each feature.
 
-use crate::inert::{Acts, ANY};
+use crate::acts::{Acts, ANY};
 use crate::{Limit, Value};
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,7 +1,7 @@
 //! Parameters: RFC 9332's, Linux's preset, and what follows from an RTT.
 
 use super::{BufferLimit, Share, StepThreshold};
-use crate::inert::{Acts, Kind, ANY};
+use crate::acts::{Acts, Kind, ANY};
 use crate::{Dscp, Ecn};
 use sojourn_units::{Bytes, Packets, Span};
 
