@@ -34,9 +34,8 @@ from sojourn.plan.model import Plan
 from sojourn.plan.progress import for_stderr
 from sojourn.plan.store import Store
 from sojourn.scheme import Scheme
-from sojourn.shell.compare import difference
 from sojourn.shell.flows import congestion_controls
-from sojourn.stats import estimate
+from sojourn.stats import estimate, unpaired
 
 SEED = 20261124
 SCHEMES = ("pfifo", "codel", "pie", "fq_codel", "fq_pie", "cake")
@@ -190,7 +189,7 @@ def compared(point: Point, options: argparse.Namespace, times_s: tuple[int, int]
             found = estimate(list(side))
             row[f"{title}_{short}"] = round(found.mean, 4)
             row[f"{title}_{short}_half_width"] = None if found.half_width is None else round(found.half_width, 4)
-        apart = difference(sides[1], sides[0])
+        apart = unpaired(sides[1], sides[0])
         row[f"difference_{short}"] = round(apart.mean, 4)
         row[f"difference_{short}_half_width"] = None if apart.half_width is None else round(apart.half_width, 4)
         relative = float(sides[1].mean() / sides[0].mean() - 1)
