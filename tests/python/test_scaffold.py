@@ -277,7 +277,7 @@ REFUSED = [
     (
         "aqm",
         "codel",
-        r"the name `codel` is taken \(crates/aqm/src/lib.rs\); allowed: any name that is not one of ared, ",
+        r"the name `codel` is taken \(crates/aqm/src/lib.rs\); allowed: any name that is not one of [a-z_, ]*ared, ",
     ),
     ("aqm", "fair", r"the name `fair` is taken"),
     ("aqm", "bfifo", r"the name `bfifo` is taken \(crates/aqm/src/registry.rs\)"),
