@@ -351,24 +351,7 @@ def _named(name: str, levels: Levels) -> str:
 
 
 def differences(cells: Cells, store: Store, names: Sequence[str] = (), baseline: str | None = None) -> pd.DataFrame:
-    """Return the paired differences of schemes to a baseline, at the same levels of all factors.
-
-    Parameters
-    ----------
-    cells
-        Of the plan.
-    store
-        Where the runs are.
-    names
-        Of metrics; by default those that the plan shows.
-    baseline
-        The label of a scheme; by default the first of the plan.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A column for each factor, then those of :meth:`sojourn.Results.differences`. ``p_holm`` is corrected for all
-        comparisons of a metric in the plan.
+    """Return the table of :func:`sojourn.plan.differences` from open files.
 
     Raises
     ------
