@@ -44,6 +44,13 @@ impl Instant {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// `span` later, of times whose bounds keep the sum far below [`NEVER`](Self::NEVER): `+` looks at each sum, and stops there.
+    #[must_use]
+    #[inline(always)]
+    pub const fn later(self, span: Span) -> Self {
+        Self(self.0 + span.0)
+    }
+
     /// `span` before this instant; the start of time at the earliest.
     #[must_use]
     pub const fn before(self, span: Span) -> Self {

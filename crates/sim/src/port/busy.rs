@@ -18,7 +18,8 @@ impl Busy {
     /// As [`Self::add`] of a link, which sends one packet after another: for `span`, until `until`.
     #[inline(always)]
     pub fn extend(&mut self, span: Span, until: Instant) {
-        self.time += span;
+        // No longer than a run and a packet.
+        self.time = Span::from_nanos(self.time.nanos() + span.nanos());
         self.until = until;
     }
 

@@ -188,8 +188,9 @@ impl Line {
             let at = self.enter_busy(&mut queues[place as usize], now);
             return (at != Instant::NEVER).then_some(at);
         }
-        self.busy_until = now + self.wire.take_alike();
-        Some(self.busy_until + self.delay)
+        // Packets enter before the end of the run, and nothing waits.
+        self.busy_until = now.later(self.wire.take_alike());
+        Some(self.busy_until.later(self.delay))
     }
 
     /// As [`Line::enter`], while another packet is being sent; `NEVER` when this one is dropped.

@@ -216,13 +216,14 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
             record.mark();
         }
         let span = self.session.wire.take_framed(packet.bytes);
-        let until = now + span;
+        // It begins before the end of the run.
+        let until = now.later(span);
         *self.busy_until = until;
         self.probe.busy.extend(span, until);
         *self.waking = self.probe.waiting.get() > 0;
         *self.unasked = !*self.waking;
         let bytes = packet.bytes - self.session.wire.overhead();
-        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: until + self.delay })
+        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: until.later(self.delay) })
     }
 }
 
