@@ -1,5 +1,6 @@
 //! What lies between hosts: packets on their routes, through ports and lines.
 
+use super::lazy::rank;
 use super::What;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
@@ -187,6 +188,8 @@ pub(super) struct Net {
     pub cells: Vec<Cell>,
     /// Of each entry of `routes` at an access point: the station that the packet is for. Empty where there is no cell.
     pub receivers: Vec<u32>,
+    /// Of each entry of `routes`: its number in the network. See [`rank`].
+    pub ranks: Vec<u32>,
     pub backoff: Stream,
     /// Waiting, and in the system, at all queues under test together, where the scenario asks for it.
     pub total: Option<(Level, Level)>,
@@ -201,6 +204,13 @@ impl Net {
             Next::Fused(line) => Way { hop: route + 1, line, next: hop(route + 1) },
             _ => Way { hop: route, line: u32::MAX, next: hop(route) },
         }
+    }
+
+    /// The places in `routes` of the hops of a way that are no line of the host's own.
+    pub fn hops(&self, way: Way) -> std::ops::Range<usize> {
+        let first = way.hop as usize;
+        let count = self.routes[first..].iter().take_while(|hop| hop.next() != Next::End).count();
+        first..first + count
     }
 
     /// A host sends a packet of `bytes` on its way.
@@ -274,6 +284,19 @@ impl Net {
             }
             self.let_in(line, self.now);
             self.cross(handle, line, hop, bytes, self.now);
+        }
+    }
+
+    /// The first of the packets on their way to a port reaches it, if they still are.
+    #[inline]
+    pub fn reach_port_in_turn(&mut self, port: u32) {
+        let found = &mut self.ports[port as usize];
+        // One that has become lazy looks by itself.
+        if found.lazy {
+            return;
+        }
+        if let Some((_, handle)) = found.pending.pop_until(self.now) {
+            self.arrive(port, handle);
         }
     }
 
@@ -383,7 +406,8 @@ impl Net {
             }
             return self.cross(handle, line, hop, bytes, at);
         }
-        if !approach.pending.insert(at, handle) {
+        let Self { slab, ranks, .. } = self;
+        if !approach.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
             approach.apart += 1;
             self.wheel.push(at, What::Cross(handle));
             return;
