@@ -115,7 +115,14 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
             "nodes": [{"name": "s", "count": 4}],
             "links": [
                 {"name": "bottleneck", "from": "r0", "to": "r2", "rate": "1000 kbit/s", "delay": "162 us"},
-                {"name": "in", "from": "s", "to": "r0", "rate": "1000 kbit/s", "delay": "18 us", "queue": "sfb limit 3p"},
+                {
+                    "name": "in",
+                    "from": "s",
+                    "to": "r0",
+                    "rate": "1000 kbit/s",
+                    "delay": "18 us",
+                    "queue": "sfb limit 3p",
+                },
             ],
             "flows": [{"name": "f", "from": "s", "to": "r2"}],
         },
