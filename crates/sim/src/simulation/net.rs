@@ -412,8 +412,9 @@ impl Net {
             self.wheel.push(at, What::Cross(handle));
             return;
         }
-        if approach.pending.first <= self.now && !self.catching_up {
-            self.let_in(line, self.now);
+        // What comes at this instant may yet be followed by what goes before it.
+        if approach.pending.first < self.now && !self.catching_up {
+            self.let_in(line, Instant::from_nanos(self.now.nanos() - 1));
         }
         self.look_later(line);
     }

@@ -196,6 +196,8 @@ impl Net {
         if !std::mem::replace(&mut port.lazy, false) {
             return;
         }
+        // The event that would look at it finds it otherwise busy.
+        port.wake_at = Instant::NEVER;
         if port.waking {
             wheel.push(port.busy_until, What::Free(index));
         }
