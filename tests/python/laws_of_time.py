@@ -14,8 +14,10 @@ from sojourn.core import Document, SojournError
 
 NOT_SCALING: Final = {
     "ared": "Its weight is 1 - exp(-1/C), with C in packets a second: a second is in the law.",
+    "pie linux": "Linux' variant raises its probability further above 250 ms, which is no parameter.",
+    "fq_pie linux": "As pie.",
 }
-"""Schemes that time of another unit changes, and why."""
+"""Schemes that time of another unit changes, with a word that they then have, and why."""
 
 _PER_TIME: Final[dict[str, dict[str, int]]] = {
     "pie": {"alpha": 1, "beta": 1},
@@ -73,8 +75,7 @@ def _exact(case: Case) -> Document:
         for key in ("queue", "reverse_queue"):
             text = link.pop(key, "pfifo")
             # A formula may have times in it.
-            scales = isinstance(text, str) and text.split()[0] not in NOT_SCALING and " formula " not in text
-            link[key] = text if scales else "pfifo limit 30p"
+            link[key] = text if isinstance(text, str) and _scales(text) else "pfifo limit 30p"
     written["flows"] = [
         {
             "name": f"exact{number}",
@@ -103,6 +104,13 @@ def _exact(case: Case) -> Document:
         return load(written)
     except SojournError:
         raise Unmet from None
+
+
+def _scales(text: str) -> bool:
+    """Whether a scheme has no times but those of its parameters."""
+    words = text.split()
+    # A formula may have times in it.
+    return "formula" not in words and not any(set(one.split()) <= set(words) for one in NOT_SCALING)
 
 
 BY_ROUND_TRIPS: Final = ("newreno", "reno", "ns2_reno", "ns3_reno", "bic", "westwood", "veno", "compound", "ledbat")

@@ -92,6 +92,33 @@ impl<T: Copy> Lane<T> {
         true
     }
 
+    /// Adds an item at `at`, before which nothing else is left: of those of the same instant behind all of the same `rank` or a lower one.
+    ///
+    /// Bound: the items of that instant.
+    #[inline(never)]
+    pub fn insert_early(&mut self, at: Instant, item: T, rank: impl Fn(T) -> u32) {
+        if self.len() == 0 {
+            return self.push(at, item);
+        }
+        if self.len() == self.slots.len() {
+            self.grow(item);
+        }
+        let own = rank(item);
+        self.head = self.head.wrapping_sub(1);
+        let mut place = self.place(self.head);
+        self.slots[place] = (at, item);
+        for ahead in 1..self.len() as u32 {
+            let next = self.place(self.head.wrapping_add(ahead));
+            let (other, one) = self.slots[next];
+            if other > at || rank(one) > own {
+                break;
+            }
+            self.slots.swap(place, next);
+            place = next;
+        }
+        self.first = at;
+    }
+
     /// Takes the first.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Instant, T)> {
@@ -169,6 +196,12 @@ mod tests {
             (lane.replace_only(at(50), at(51), 9), lane.pop(), lane.pop()),
             (None, Some((at(42), 7)), Some((at(43), 8)))
         );
+        // At the front, of the same instant by rank; 0 to 4 rank before 5.
+        let mut early = Lane::default();
+        [(60, 5), (60, 7), (61, 1)].into_iter().for_each(|(time, item)| early.push(at(time), item));
+        [4, 6, 8].into_iter().for_each(|item| early.insert_early(at(60), item, |item| item));
+        let order: Vec<u32> = std::iter::from_fn(|| early.pop()).map(|(_, item)| item).collect();
+        assert_eq!((order, early.first), (vec![4, 5, 6, 7, 8, 1], Instant::NEVER));
         // Before more than REACH others: not into the list.
         (0..=REACH as u32).for_each(|item| assert!(lane.insert(at(50), item, rank)));
         assert!(!lane.insert(at(49), 99, rank) && lane.insert(at(50), 99, rank));

@@ -1,7 +1,7 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{Hashes, Hop, Net, Next, Way};
+use super::net::{before, Hashes, Hop, Net, Next, Way};
 use super::ports::stamped;
 use super::What;
 use crate::engine::{Lane, Wheel};
@@ -79,13 +79,18 @@ impl Net {
     /// Bound: the length of the route.
     #[cold]
     pub(super) fn settle_way(&mut self, way: Way) {
-        let before = Instant::from_nanos(self.now.nanos().saturating_sub(1));
         for hop in self.hops(way) {
             if let Next::Port(index) = self.routes[hop].next() {
-                if self.ports[index as usize].lazy {
-                    self.settle_lazy(index, before);
-                }
+                self.settle_before_now(index);
             }
+        }
+    }
+
+    /// Brings a port, if it is lazy, up to what came before now.
+    #[cold]
+    pub(super) fn settle_before_now(&mut self, index: u32) {
+        if self.ports[index as usize].lazy {
+            self.settle_lazy(index, before(self.now));
         }
     }
 

@@ -195,6 +195,11 @@ pub(super) struct Net {
     pub total: Option<(Level, Level)>,
 }
 
+/// The instant before `now`.
+pub(super) fn before(now: Instant) -> Instant {
+    Instant::from_nanos(now.nanos().saturating_sub(1))
+}
+
 impl Net {
     /// The way of packets that a host sends along the route that begins at `route`.
     pub fn way(&self, route: u32) -> Way {
@@ -279,10 +284,13 @@ impl Net {
         let packet = self.slab.get(handle);
         let (hop, bytes) = (packet.hop, packet.bytes());
         if let Next::Line(line) = self.routes[hop as usize].next() {
-            if let Some(approach) = &mut self.line_queues[line as usize].approach {
+            self.let_in(line, before(self.now));
+            let Self { slab, ranks, line_queues, now, .. } = self;
+            if let Some(approach) = &mut line_queues[line as usize].approach {
                 approach.apart -= 1;
+                approach.pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
+                return self.let_in(line, self.now);
             }
-            self.let_in(line, self.now);
             self.cross(handle, line, hop, bytes, self.now);
         }
     }
@@ -303,8 +311,18 @@ impl Net {
     /// A packet reaches a port by an event of its own.
     #[inline]
     pub fn reach_port(&mut self, handle: u32) {
-        if let Next::Port(port) = self.routes[self.slab.get(handle).hop as usize].next() {
-            self.arrive(port, handle);
+        let Next::Port(port) = self.routes[self.slab.get(handle).hop as usize].next() else { return };
+        if self.ports[port as usize].pending.first == Instant::NEVER {
+            return self.arrive(port, handle);
+        }
+        // Others are on their way, of which some may be here now.
+        self.settle_before_now(port);
+        let Self { ports, slab, ranks, now, .. } = self;
+        ports[port as usize].pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
+        if self.ports[port as usize].lazy {
+            self.settle(port, self.now);
+        } else {
+            self.reach_port_in_turn(port);
         }
     }
 
@@ -414,7 +432,7 @@ impl Net {
         }
         // What comes at this instant may yet be followed by what goes before it.
         if approach.pending.first < self.now && !self.catching_up {
-            self.let_in(line, Instant::from_nanos(self.now.nanos() - 1));
+            self.let_in(line, before(self.now));
         }
         self.look_later(line);
     }
@@ -462,7 +480,7 @@ impl Net {
     /// Brings all ports and lines up to the present, which comes before what else happens at this instant; only of links that
     /// have become free with nothing to send, after.
     pub fn settle_before(&mut self) {
-        self.settle_all(Instant::from_nanos(self.now.nanos().saturating_sub(1)));
+        self.settle_all(before(self.now));
         self.ports.iter_mut().for_each(|port| port.ask_late(self.now, &mut self.dropped));
     }
 
