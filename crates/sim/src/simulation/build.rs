@@ -313,7 +313,8 @@ fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut 
     }
     for (ahead, queue) in least.into_iter().zip(queues) {
         if !ahead.is_zero() && ahead != Span::MAX {
-            queue.approach = Some(Box::new(Approach::new(ahead)));
+            // Of two hosts whose packets arrive at one instant after the least time, the one that sends first comes first.
+            queue.approach = Some(Box::new(Approach::new(ahead + Span::from_nanos(1))));
         }
     }
 }

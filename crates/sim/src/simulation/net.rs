@@ -418,7 +418,7 @@ impl Net {
     fn approach_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
         let approach =
             self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
-        if at <= self.now + approach.ahead && at <= self.ahead_to && approach.apart == 0 {
+        if at < self.now + approach.ahead && at <= self.ahead_to && approach.apart == 0 {
             if approach.pending.first <= at {
                 self.let_in(line, at);
             }
