@@ -107,6 +107,19 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
             ],
         },
     ),
+    "a queue that had run a shaper for a time was looked at no more": (
+        "observed",
+        {
+            "name": "shaped",
+            "duration": "2 s",
+            "links": [{"name": "a", **ONE_WAY, "rate": "4 Mbit/s", "delay": "0 s"}],
+            "flows": [{"name": "f", **ONE_WAY}],
+            "changes": [
+                {"at": "500 ms", "queue": "r0->r2", "scheme": "cake"},
+                {"at": "700 ms", "queue": "r0->r2", "scheme": "codel"},
+            ],
+        },
+    ),
     "packets over equal links came in the order of events": (
         "observed",
         {
