@@ -55,7 +55,7 @@ def observation_changes_nothing(case: Case) -> Iterator[str]:
     document["changes"].append({"at": f"{at} us", "phase": "looked at"})
     with tempfile.TemporaryDirectory(prefix="laws-", dir=_scratch()) as folder:
         written: Document = {}
-        if draw.once_in(10):
+        if everything and draw.once_in(5):
             packets = {"folder": f"{folder}/packets", "at": [], "snaplen_bytes": 94, "departures": True}
             written = {"packets": packets, "decisions": {"folder": f"{folder}/decisions", "at": []}}
             for one in written.values():
@@ -155,7 +155,9 @@ def a_silent_flow_changes_nothing(case: Case) -> Iterator[str]:
         "name": "silent",
         "from": first["from"],
         "to": first["to"],
-        "transport": {"kind": "udp"},
+        # Not shorter than an acknowledgement: the shortest packet of a line's flows says until when the line knows
+        # what comes, and so the order of packets of two hosts at one instant (DESIGN.md, Simulator).
+        "transport": {"kind": "udp", "header": "60 B"},
         "traffic": {"kind": "replay", "packets": "3600000000000:100"},
     }
     other = {**case.document, "flows": [late, *case.document["flows"]]}
