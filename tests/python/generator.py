@@ -255,6 +255,8 @@ def _network(draw: Draw) -> Document:
             _trace(draw, link, key, base)
     _changes(draw, document, duration_us, base)
     _drawn_keys(draw, document, base)
+    if draw.once_in(6):
+        document["pooled"] = True
     return document
 
 

@@ -17,7 +17,7 @@ from sojourn.core import Document
 SCENARIOS: Final = 500
 """About 20 s of CPU time; `.ci/weekly laws` tries 100,000."""
 
-NOT_DRAWN: Final = frozenset({"file", "ack_route", "description", "replications", "pooled"})
+NOT_DRAWN: Final = frozenset({"file", "ack_route", "description", "replications"})
 """Keys that no scenario by chance has: of files, of networks with several ways back, and without effect on a run."""
 
 
@@ -31,6 +31,8 @@ def test_the_laws_hold() -> None:
 
 UDP: Final = {"kind": "udp"}
 ONE_WAY: Final = {"from": "r0", "to": "r2"}
+WEB: Final = {"kind": "web", "objects": 11, "object_size": "345 B", "connections": 6}
+STEADY: Final = {"kind": "cbr", "rate": "900 kbit/s", "packet_size": "1472 B"}
 FOUND: Final[dict[str, tuple[str, Document]]] = {
     "a change in an idle time left one packet in the system for ever": (
         "observed",
@@ -80,6 +82,62 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
                 {"name": "b", "from": "r1", "to": "r2", "rate": "4 Mbit/s", "delay": "1 ms", "under_test": True},
             ],
             "flows": [{"name": "f", **ONE_WAY}],
+        },
+    ),
+    "what waited to be looked at took the hash of the next connection": (
+        "observed",
+        {
+            "name": "web",
+            "duration": "1 s",
+            "links": [
+                {
+                    "name": "a",
+                    "from": "r0",
+                    "to": "r1",
+                    "rate": {"down": "2 Mbit/s", "up": "1 Mbit/s"},
+                    "delay": "2 ms",
+                    "queue": {"up": "fq_codel"},
+                    "under_test": {"up": True},
+                },
+                {"name": "b", "from": "r1", "to": "r2", "rate": "4 Mbit/s", "delay": "0 s"},
+            ],
+            "flows": [
+                {"name": "f", **ONE_WAY, "traffic": {**WEB, "pause": "3 ms"}},
+                {"name": "up", "from": "r2", "to": "r0", "transport": UDP, "traffic": STEADY},
+            ],
+        },
+    ),
+    "a queue that had run a shaper for a time was looked at no more": (
+        "observed",
+        {
+            "name": "shaped",
+            "duration": "2 s",
+            "links": [{"name": "a", **ONE_WAY, "rate": "4 Mbit/s", "delay": "0 s"}],
+            "flows": [{"name": "f", **ONE_WAY}],
+            "changes": [
+                {"at": "500 ms", "queue": "r0->r2", "scheme": "cake"},
+                {"at": "700 ms", "queue": "r0->r2", "scheme": "codel"},
+            ],
+        },
+    ),
+    "packets over equal links came in the order of events": (
+        "observed",
+        {
+            "name": "twins",
+            "duration": "316858 us",
+            "nodes": [{"name": "s", "count": 4}],
+            "links": [
+                {"name": "bottleneck", "from": "r0", "to": "r2", "rate": "1000 kbit/s", "delay": "162 us"},
+                {
+                    "name": "in",
+                    "from": "s",
+                    "to": "r0",
+                    "rate": "1000 kbit/s",
+                    "delay": "18 us",
+                    "queue": "sfb limit 3p",
+                },
+            ],
+            "flows": [{"name": "f", "from": "s", "to": "r2"}],
         },
     ),
 }

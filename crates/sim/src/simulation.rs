@@ -45,6 +45,8 @@ enum What {
     Deliver(u32),
     /// A packet reaches a port that runs a discipline.
     Enqueue(u32),
+    /// The next of the packets on their way to a port that is not lazy reaches it.
+    Approach(u32),
     /// A packet reaches a line.
     Cross(u32),
     /// A line drops a packet.
@@ -393,6 +395,7 @@ impl Simulation {
             // Handled before.
             What::Deliver(_) => {}
             What::Enqueue(handle) => self.net.reach_port(handle),
+            What::Approach(port) => self.net.reach_port_in_turn(port),
             What::Cross(handle) => self.net.reach_line(handle),
             What::Lose(handle) => self.net.lose_now(handle),
             What::Tell => self.net.tell_losses(),

@@ -62,19 +62,22 @@ impl<T: Copy> Lane<T> {
         }
     }
 
-    /// Adds an item behind all of the same instant; false when it would come in before too many.
+    /// Adds an item, of those of the same instant behind all of the same `rank` or a lower one; false when it would come in before
+    /// too many.
     #[inline(always)]
-    pub fn insert(&mut self, at: Instant, item: T) -> bool {
-        if at < self.last {
-            return self.insert_before(at, item);
+    pub fn insert(&mut self, at: Instant, item: T, rank: impl Fn(T) -> u32) -> bool {
+        if at <= self.last {
+            return self.insert_before(at, item, rank);
         }
         self.push(at, item);
         true
     }
 
     #[inline(never)]
-    fn insert_before(&mut self, at: Instant, item: T) -> bool {
-        let later = self.backwards().take(REACH + 1).take_while(|(other, _)| *other > at).count();
+    fn insert_before(&mut self, at: Instant, item: T, rank: impl Fn(T) -> u32) -> bool {
+        let own = rank(item);
+        let is_later = |&&(other, one): &&(Instant, T)| other > at || (other == at && rank(one) > own);
+        let later = self.backwards().take(REACH + 1).take_while(is_later).count();
         if later > REACH {
             return false;
         }
@@ -87,6 +90,33 @@ impl<T: Copy> Lane<T> {
         self.last = self.slots[self.place(self.tail.wrapping_sub(1))].0;
         self.first = self.first.min(at);
         true
+    }
+
+    /// Adds an item at `at`, before which nothing else is left: of those of the same instant behind all of the same `rank` or a lower one.
+    ///
+    /// Bound: the items of that instant.
+    #[inline(never)]
+    pub fn insert_early(&mut self, at: Instant, item: T, rank: impl Fn(T) -> u32) {
+        if self.len() == 0 {
+            return self.push(at, item);
+        }
+        if self.len() == self.slots.len() {
+            self.grow(item);
+        }
+        let own = rank(item);
+        self.head = self.head.wrapping_sub(1);
+        let mut place = self.place(self.head);
+        self.slots[place] = (at, item);
+        for ahead in 1..self.len() as u32 {
+            let next = self.place(self.head.wrapping_add(ahead));
+            let (other, one) = self.slots[next];
+            if other > at || rank(one) > own {
+                break;
+            }
+            self.slots.swap(place, next);
+            place = next;
+        }
+        self.first = at;
     }
 
     /// Takes the first.
@@ -146,27 +176,35 @@ mod tests {
     fn items_come_out_in_the_order_of_time_and_of_coming() {
         let at = Instant::from_nanos;
         let mut lane = Lane::default();
-        for (time, item) in [(10, 0), (30, 1), (20, 2), (30, 3), (10, 4)] {
-            assert!(lane.insert(at(time), item));
+        // Of the same instant, those of the lower rank first: 5 and 6 come before 3, which is as late as 1.
+        let rank = |item: u32| u32::from(item < 5);
+        for (time, item) in [(10, 0), (30, 1), (20, 2), (30, 3), (10, 4), (30, 5), (30, 6)] {
+            assert!(lane.insert(at(time), item, rank));
         }
-        assert_eq!((lane.len(), lane.first, lane.pop_until(at(9))), (5, at(10), None));
+        assert_eq!((lane.len(), lane.first, lane.pop_until(at(9))), (7, at(10), None));
         let order: Vec<u32> = std::iter::from_fn(|| lane.pop_until(at(30))).map(|(_, item)| item).collect();
-        assert_eq!(order, [0, 4, 2, 1, 3]);
+        assert_eq!(order, [0, 4, 2, 5, 6, 1, 3]);
         assert_eq!((lane.first, lane.pop_until(Instant::NEVER)), (Instant::NEVER, None));
         // In the place of the only one, and of no other.
-        assert!(lane.insert(at(40), 5));
+        assert!(lane.insert(at(40), 5, rank));
         assert_eq!(
             (lane.replace_only(at(39), at(41), 6), lane.replace_only(at(40), at(42), 7)),
             (None, Some((at(40), 5)))
         );
-        assert!(lane.insert(at(43), 8));
+        assert!(lane.insert(at(43), 8, rank));
         assert_eq!(
             (lane.replace_only(at(50), at(51), 9), lane.pop(), lane.pop()),
             (None, Some((at(42), 7)), Some((at(43), 8)))
         );
+        // At the front, of the same instant by rank; 0 to 4 rank before 5.
+        let mut early = Lane::default();
+        [(60, 5), (60, 7), (61, 1)].into_iter().for_each(|(time, item)| early.push(at(time), item));
+        [4, 6, 8].into_iter().for_each(|item| early.insert_early(at(60), item, |item| item));
+        let order: Vec<u32> = std::iter::from_fn(|| early.pop()).map(|(_, item)| item).collect();
+        assert_eq!((order, early.first), (vec![4, 5, 6, 7, 8, 1], Instant::NEVER));
         // Before more than REACH others: not into the list.
-        (0..=REACH as u32).for_each(|item| assert!(lane.insert(at(50), item)));
-        assert!(!lane.insert(at(49), 99) && lane.insert(at(50), 99));
+        (0..=REACH as u32).for_each(|item| assert!(lane.insert(at(50), item, rank)));
+        assert!(!lane.insert(at(49), 99, rank) && lane.insert(at(50), 99, rank));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Approach {
     pub pending: Lane<u32>,
     /// When an event will look at it; `NEVER` when none will.
     pub wake_at: Instant,
-    /// What will be sent later arrives no sooner than this from now: until then, all that arrives is known.
+    /// What will be sent later arrives no sooner than this from now, but for a nanosecond: what arrives before that goes in at once.
     pub ahead: Span,
     /// Packets that arrive by an event of their own.
     pub apart: u32,

@@ -34,7 +34,7 @@ impl Simulation {
     /// As [`Simulation::new`], with ticks of 2^`shift` nanoseconds.
     pub(super) fn with_tick(network: Arc<Network>, options: Options, shift: u32) -> Self {
         let Ports { places, ports, lines, mut line_queues, windows_read } = make_ports(&network, &options);
-        let (routes, receivers, starts) = lay_routes(&network, &places);
+        let (Routes { hops: routes, receivers, ranks }, starts) = lay_routes(&network, &places);
         look_ahead(&network, &places, &lines, &mut line_queues);
         let cells = make_cells(&network, &options, &places);
         let recorder = options.series.map(|interval| report::Recorder::new(interval, &network, &places, &ports));
@@ -67,6 +67,7 @@ impl Simulation {
                 bus_idle: vec![Instant::ZERO; network.buses.len()],
                 cells,
                 receivers,
+                ranks,
                 backoff: Stream::new(options.seed, options.replication, "buses/backoff"),
                 total: together.then(|| (Level::new(), Level::new())),
             },
@@ -230,8 +231,16 @@ enum Before {
     Several,
 }
 
-/// All routes one after another, each with its end, and where each flow's two begin.
-fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(u32, u32)>) {
+/// All routes one after another, each with its end; of each entry what [`Net`] has of it.
+#[derive(Default)]
+struct Routes {
+    hops: Vec<Hop>,
+    receivers: Vec<u32>,
+    ranks: Vec<u32>,
+}
+
+/// All routes, and where each flow's two begin.
+fn lay_routes(network: &Network, places: &[Place]) -> (Routes, Vec<(u32, u32)>) {
     let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
     let changing = network.changing();
     let mut before = vec![Before::Unknown; network.ports.len()];
@@ -250,16 +259,18 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
         }
     }
     let members = members(network);
-    let (mut routes, mut receivers) = (Vec::new(), Vec::new());
+    let mut routes = Routes::default();
     let mut lay = |ports: &[usize], end: usize| {
-        let start = routes.len() as u32;
-        routes.extend(ports.iter().map(|port| match places[*port] {
+        let Routes { hops, receivers, ranks } = &mut routes;
+        let start = hops.len() as u32;
+        ranks.extend(ports.iter().map(|port| *port as u32).chain([u32::MAX]));
+        hops.extend(ports.iter().map(|port| match places[*port] {
             Place::Port(index) => Hop::new(Next::Port(index)),
             Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
             Place::Line(index) if Some(port) == ports.last() => Hop::new(Next::Last(index)),
             Place::Line(index) => Hop::new(Next::Fused(index)),
         }));
-        routes.push(Hop::new(Next::End));
+        hops.push(Hop::new(Next::End));
         if !members.is_empty() {
             let mut next = ports.iter().skip(1).map(|port| network.ports[*port].node()).chain([end]);
             let receiver = |port: &usize| match (network.ports[*port].kind, next.next()) {
@@ -273,7 +284,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Vec<Hop>, Vec<u32>, Vec<(
     };
     let both = |flow: &scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
     let starts = network.flows.iter().map(both).collect();
-    (routes, receivers, starts)
+    (routes, starts)
 }
 
 /// How far ahead each line knows what arrives, where all of it comes from hosts over one line each: the least time from there.
@@ -302,7 +313,8 @@ fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut 
     }
     for (ahead, queue) in least.into_iter().zip(queues) {
         if !ahead.is_zero() && ahead != Span::MAX {
-            queue.approach = Some(Box::new(Approach::new(ahead)));
+            // Of two hosts whose packets arrive at one instant after the least time, the one that sends first comes first.
+            queue.approach = Some(Box::new(Approach::new(ahead + Span::from_nanos(1))));
         }
     }
 }

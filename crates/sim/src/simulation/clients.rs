@@ -396,8 +396,12 @@ impl Connection {
         }
         // Another port, so that queues take it for another flow.
         self.hash = self.hash.wrapping_mul(0x9e37_79b1).wrapping_add(1);
-        if let Some(hashes) = net.hashes.get_mut(self.flow as usize).filter(|_| self.is_open) {
-            hashes.flow = self.hash;
+        if self.is_open {
+            net.settle_way(self.tcp.way);
+            net.settle_way(self.tcp.ack_way);
+            if let Some(hashes) = net.hashes.get_mut(self.flow as usize) {
+                hashes.flow = self.hash;
+            }
         }
         self.first_sent.get_or_insert(net.now);
         self.is_open = false;

@@ -1,7 +1,7 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{Hashes, Hop, Net, Next};
+use super::net::{before, Hashes, Hop, Net, Next, Way};
 use super::ports::stamped;
 use super::What;
 use crate::engine::{Lane, Wheel};
@@ -42,13 +42,17 @@ impl Net {
     /// A packet will reach a port at `at`.
     #[inline(always)]
     pub(super) fn approach_port(&mut self, index: u32, handle: u32, at: Instant) {
-        let port = &mut self.ports[index as usize];
-        if !(port.lazy && port.pending.insert(at, handle)) {
-            return self.wheel.push(at, What::Enqueue(handle));
+        let Self { ports, slab, ranks, wheel, .. } = self;
+        let port = &mut ports[index as usize];
+        if !port.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
+            return wheel.push(at, What::Enqueue(handle));
+        }
+        if !port.lazy {
+            return wheel.push(at, What::Approach(index));
         }
         // While it sends, it will be called back for what it sends now, which comes first.
         if !port.waking {
-            port.call_back(index, &mut self.wheel);
+            port.call_back(index, wheel);
         }
     }
 
@@ -66,6 +70,27 @@ impl Net {
             self.shaped_free(index, until);
         } else {
             port.ask_late(until, &mut self.dropped);
+        }
+    }
+
+    /// Brings the lazy ports of a way up to what came before now: what has come there has been told apart by the hashes that its
+    /// flow had then.
+    ///
+    /// Bound: the length of the route.
+    #[cold]
+    pub(super) fn settle_way(&mut self, way: Way) {
+        for hop in self.hops(way) {
+            if let Next::Port(index) = self.routes[hop].next() {
+                self.settle_before_now(index);
+            }
+        }
+    }
+
+    /// Brings a port, if it is lazy, up to what came before now.
+    #[cold]
+    pub(super) fn settle_before_now(&mut self, index: u32) {
+        if self.ports[index as usize].lazy {
+            self.settle_lazy(index, before(self.now));
         }
     }
 
@@ -126,6 +151,13 @@ impl Net {
             Opened { .. } => Turn::Over,
         }
     }
+}
+
+/// The link over which a packet comes, by its number in the network: of packets that reach one place at one instant, the order of these
+/// decides, whoever computes them when. What a host there sends itself comes last.
+pub(super) fn rank(slab: &Slab, ranks: &[u32], handle: u32) -> u32 {
+    let hop = slab.get(handle).hop as usize;
+    hop.checked_sub(1).and_then(|before| ranks.get(before)).copied().unwrap_or(u32::MAX)
 }
 
 /// What lies around a port.

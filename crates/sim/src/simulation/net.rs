@@ -1,5 +1,6 @@
 //! What lies between hosts: packets on their routes, through ports and lines.
 
+use super::lazy::rank;
 use super::What;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
@@ -187,9 +188,16 @@ pub(super) struct Net {
     pub cells: Vec<Cell>,
     /// Of each entry of `routes` at an access point: the station that the packet is for. Empty where there is no cell.
     pub receivers: Vec<u32>,
+    /// Of each entry of `routes`: its number in the network. See [`rank`].
+    pub ranks: Vec<u32>,
     pub backoff: Stream,
     /// Waiting, and in the system, at all queues under test together, where the scenario asks for it.
     pub total: Option<(Level, Level)>,
+}
+
+/// The instant before `now`.
+pub(super) fn before(now: Instant) -> Instant {
+    Instant::from_nanos(now.nanos().saturating_sub(1))
 }
 
 impl Net {
@@ -201,6 +209,13 @@ impl Net {
             Next::Fused(line) => Way { hop: route + 1, line, next: hop(route + 1) },
             _ => Way { hop: route, line: u32::MAX, next: hop(route) },
         }
+    }
+
+    /// The places in `routes` of the hops of a way that are no line of the host's own.
+    pub fn hops(&self, way: Way) -> std::ops::Range<usize> {
+        let first = way.hop as usize;
+        let count = self.routes[first..].iter().take_while(|hop| hop.next() != Next::End).count();
+        first..first + count
     }
 
     /// A host sends a packet of `bytes` on its way.
@@ -269,19 +284,45 @@ impl Net {
         let packet = self.slab.get(handle);
         let (hop, bytes) = (packet.hop, packet.bytes());
         if let Next::Line(line) = self.routes[hop as usize].next() {
-            if let Some(approach) = &mut self.line_queues[line as usize].approach {
+            self.let_in(line, before(self.now));
+            let Self { slab, ranks, line_queues, now, .. } = self;
+            if let Some(approach) = &mut line_queues[line as usize].approach {
                 approach.apart -= 1;
+                approach.pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
+                return self.let_in(line, self.now);
             }
-            self.let_in(line, self.now);
             self.cross(handle, line, hop, bytes, self.now);
+        }
+    }
+
+    /// The first of the packets on their way to a port reaches it, if they still are.
+    #[inline]
+    pub fn reach_port_in_turn(&mut self, port: u32) {
+        let found = &mut self.ports[port as usize];
+        // One that has become lazy looks by itself.
+        if found.lazy {
+            return;
+        }
+        if let Some((_, handle)) = found.pending.pop_until(self.now) {
+            self.arrive(port, handle);
         }
     }
 
     /// A packet reaches a port by an event of its own.
     #[inline]
     pub fn reach_port(&mut self, handle: u32) {
-        if let Next::Port(port) = self.routes[self.slab.get(handle).hop as usize].next() {
-            self.arrive(port, handle);
+        let Next::Port(port) = self.routes[self.slab.get(handle).hop as usize].next() else { return };
+        if self.ports[port as usize].pending.first == Instant::NEVER {
+            return self.arrive(port, handle);
+        }
+        // Others are on their way, of which some may be here now.
+        self.settle_before_now(port);
+        let Self { ports, slab, ranks, now, .. } = self;
+        ports[port as usize].pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
+        if self.ports[port as usize].lazy {
+            self.settle(port, self.now);
+        } else {
+            self.reach_port_in_turn(port);
         }
     }
 
@@ -377,19 +418,21 @@ impl Net {
     fn approach_line(&mut self, line: u32, handle: u32, hop: u32, bytes: u32, at: Instant) {
         let approach =
             self.line_queues[line as usize].approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO)));
-        if at <= self.now.later(approach.ahead) && at <= self.ahead_to && approach.apart == 0 {
+        if at < self.now.later(approach.ahead) && at <= self.ahead_to && approach.apart == 0 {
             if approach.pending.first <= at {
                 self.let_in(line, at);
             }
             return self.cross(handle, line, hop, bytes, at);
         }
-        if !approach.pending.insert(at, handle) {
+        let Self { slab, ranks, .. } = self;
+        if !approach.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
             approach.apart += 1;
             self.wheel.push(at, What::Cross(handle));
             return;
         }
-        if approach.pending.first <= self.now && !self.catching_up {
-            self.let_in(line, self.now);
+        // What comes at this instant may yet be followed by what goes before it.
+        if approach.pending.first < self.now && !self.catching_up {
+            self.let_in(line, before(self.now));
         }
         self.look_later(line);
     }
@@ -437,7 +480,7 @@ impl Net {
     /// Brings all ports and lines up to the present, which comes before what else happens at this instant; only of links that
     /// have become free with nothing to send, after.
     pub fn settle_before(&mut self) {
-        self.settle_all(Instant::from_nanos(self.now.nanos().saturating_sub(1)));
+        self.settle_all(before(self.now));
         self.ports.iter_mut().for_each(|port| port.ask_late(self.now, &mut self.dropped));
     }
 

@@ -132,14 +132,7 @@ impl Net {
         }
         port.switched.push((now, scheme.clone()));
         self.windows_read |= port.follow(scheme);
-        let was_lazy = std::mem::replace(&mut port.lazy, false);
-        if was_lazy && port.waking {
-            self.wheel.push(port.busy_until, What::Free(index));
-        }
-        // Bound: what is on its way there.
-        while let Some((at, handle)) = self.ports[index as usize].pending.pop_until(Instant::NEVER) {
-            self.wheel.push(at, What::Enqueue(handle));
-        }
+        self.is_lazy_no_more(index);
         self.count_drops(index, now);
         let port = &mut self.ports[index as usize];
         if let Some(record) = port.probe.watch.as_mut().and_then(|watch| watch.record.as_mut()) {
@@ -183,15 +176,8 @@ impl Net {
         }
         // A shaper that held a packet back may let it go, and what was none may have become one.
         let is_lazy = port.may_be_lazy();
-        if port.lazy && !is_lazy {
-            port.lazy = false;
-            if port.waking {
-                self.wheel.push(port.busy_until, What::Free(index));
-            }
-            // Bound: what is on its way there.
-            while let Some((at, handle)) = self.ports[index as usize].pending.pop_until(Instant::NEVER) {
-                self.wheel.push(at, What::Enqueue(handle));
-            }
+        if !is_lazy {
+            self.is_lazy_no_more(index);
         }
         if !is_lazy && self.ports[index as usize].probe.waiting.get() > 0 {
             self.serve(index, now);
@@ -201,6 +187,22 @@ impl Net {
         if port.lazy {
             port.call_back(index, &mut self.wheel);
         }
+    }
+
+    /// A port, if it is lazy, gets an event for all that happens there.
+    fn is_lazy_no_more(&mut self, index: u32) {
+        let Self { ports, wheel, .. } = self;
+        let port = &mut ports[index as usize];
+        if !std::mem::replace(&mut port.lazy, false) {
+            return;
+        }
+        // The event that would look at it finds it otherwise busy.
+        port.wake_at = Instant::NEVER;
+        if port.waking {
+            wheel.push(port.busy_until, What::Free(index));
+        }
+        // Bound: what is on its way there.
+        port.pending.backwards().for_each(|(at, _)| wheel.push(*at, What::Approach(index)));
     }
 
     /// Frees what a discipline has dropped.

@@ -249,17 +249,3 @@ fn metrics_of_queues_are_of_the_busiest_and_never_of_several() {
     assert!((all.of("utilisation").unwrap() - share).abs() < 1e-12);
     assert_eq!(both.metrics, report.metrics);
 }
-
-#[test]
-fn a_late_question_changes_nothing() {
-    // A single queue under test is asked lazily, several are asked by events: with one link that carries all and
-    // one that carries nothing, both must report the same.
-    let two = MIXED.replace("[[flows]]\n    name = \"noise\"", "[[links]]\n    name = \"idle\"\n    from = \"left\"\n    to = \"nowhere\"\n    rate = \"1 Mbit/s\"\n    delay = \"1 ms\"\n    under_test = true\n    [[flows]]\n    name = \"noise\"");
-    assert_ne!(two, MIXED);
-    for scheme in schemes() {
-        let (lazy, eager) = (runs(MIXED, Some(&scheme), 1, 1).remove(0), runs(&two, Some(&scheme), 1, 1).remove(0));
-        for name in ["queue_packets_mean", "system_packets_mean", "sojourn_ms_mean", "drops_packets", "goodput_bit_s"] {
-            assert_eq!(lazy.metrics.of(name), eager.metrics.of(name), "{scheme}: {name}");
-        }
-    }
-}

@@ -14,7 +14,6 @@ mod l4s;
 mod laws;
 mod ledbat;
 mod links;
-mod observation;
 mod phases;
 mod pings;
 mod prague;

@@ -449,14 +449,12 @@ impl Scoreboard {
             let bytes = self.unit.weight(segment.len, self.mss);
             if place == 0 || segment.sent <= horizon {
                 segment.flags = (segment.flags | LOST) & !RESENT;
-                self.pending += bytes;
             }
-            if segment.flags & LOST != 0 {
-                self.lost += bytes;
-            }
-            if segment.flags & RESENT != 0 {
-                self.resent += bytes;
-            }
+            // What left later may be lost already, and wait to be sent again.
+            let (lost, resent) = (segment.flags & LOST != 0, segment.flags & RESENT != 0);
+            self.lost += if lost { bytes } else { 0 };
+            self.resent += if resent { bytes } else { 0 };
+            self.pending += if lost && !resent { bytes } else { 0 };
         }
         self.resend = self.base();
         self.judged = self.base() + self.segments.len() as u64;

@@ -277,6 +277,33 @@ fn after_a_timeout_the_window_has_room_for_what_is_in_flight_and_one_more() {
 }
 
 #[test]
+fn what_was_lost_before_a_timeout_is_sent_again_however_late_it_left() {
+    let mut sender = Sender::new(Config { unlimited: false, ..config(Recovery::Rack, false) });
+    sender.write(segments(1));
+    assert_eq!(send(&mut sender, 0), 1);
+    sender.on_ack(at_ms(100), &Ack { ack: MSS, window: 1 << 30, ..Ack::default() });
+    // 1 and 2 at 100 ms, with the timer for 400 ms; 3 to 8 at 200 ms.
+    for (at, count) in [(100, 2), (200, 6)] {
+        sender.write(segments(count));
+        assert_eq!(send(&mut sender, at), count as usize);
+    }
+    // Three are SACKed, so 1 to 5, sent before, are lost at once. The host sends nothing again for now.
+    sender.on_ack(at_ms(300), &sack(1, 6, 3));
+    assert_eq!(sender.in_flight(), Bytes::ZERO);
+    // 2 is only late: its round trip took 290 ms. So at 400 ms what has left since 110 ms is not lost by the timer, but 3 to 5 are
+    // already.
+    sender.on_ack(at_ms(390), &sack(1, 2, 1));
+    sender.on_timer(at_ms(400));
+    assert_eq!((sender.stats().timeouts, sender.in_flight()), (1, Bytes::ZERO));
+    let again = |sender: &mut Sender, at| -> Vec<u64> {
+        std::iter::from_fn(|| sender.poll(at_ms(at))).map(|data| data.seq / MSS).collect()
+    };
+    assert_eq!(again(&mut sender, 400), [1]);
+    sender.on_ack(at_ms(500), &sack(3, 6, 3));
+    assert_eq!(again(&mut sender, 500)[0], 3);
+}
+
+#[test]
 fn timers_go_by_ticks_and_early_ones_wait_two_more() {
     let sender = |tick: u64, tail_loss_probe| {
         let mut sender = Sender::new(Config { tick: ms(tick), ..config(Recovery::Rack, tail_loss_probe) });

@@ -1,0 +1,252 @@
+"""Laws: what must not matter, and one answer on every road."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import sojourn as sj
+from generator import load
+from law import ROUNDING, SECONDS, Case, Unmet, amount, copied, differences, differing, law, marks, named, require
+from sojourn import _native, core, plan, toml
+from sojourn.core import Document
+from sojourn.plan import execute
+from sojourn.plan.store import Store
+
+
+@law("order", "A run depends on scenario, seed, replication and scheme, not on threads or on what ran before it.")
+def order_and_threads_do_not_matter(case: Case) -> Iterator[str]:
+    series = (case.document.get("series") or {}).get("interval")
+    first = case.task(series=series)
+    other = case.task(series=series, scheme=case.made.scheme if case.with_scheme else None, replication=1)
+    text = json.dumps(case.document)
+    both = _native.run_many(text, [other, first], 2, None)
+    alone = _native.run_batch([text], [(0, other)])[0][1]
+    for index, report in ((1, case.report), (0, json.loads(alone))):
+        for name in ("run", *core.SECTIONS):
+            found = json.loads(both.section(index, name))
+            expected = report.get(name, [])
+            if name == "run":
+                # A report leaves out what it does not have.
+                found = {key: one for key, one in found.items() if one is not None}
+                expected = {key: one for key, one in report.items() if key not in core.SECTIONS and one is not None}
+            if found != expected:
+                yield f"task {index}, {name}: {str(found)[:300]}, alone {str(expected)[:300]}"
+
+
+@law("observed", "Whoever looks changes nothing: queues under test, series, windows, phases, captures, decisions.")
+def observation_changes_nothing(case: Case) -> Iterator[str]:
+    document, draw = copied(case.document), case.draw
+    named(document, case.tested)
+    # Not always all: a queue that is the only one under test is computed otherwise than one of several.
+    everything = draw.once_in(2)
+    for table, key in marks(document):
+        table[key] = table.get(key) or everything or draw.once_in(3)
+    document["windows"] = document.get("windows") or draw.packets(3, 100)
+    measured = case.report["duration_s"] * 1e6
+    document["series"] = {"interval": f"{2 * round(measured / 61)} us", "flows": True, "internals": True}
+    at = 2 * round(measured * draw.random() * 0.48)
+    document["changes"].append({"at": f"{at} us", "phase": "looked at"})
+    with tempfile.TemporaryDirectory(prefix="laws-", dir=_scratch()) as folder:
+        written: Document = {}
+        if everything and draw.once_in(5):
+            packets = {"folder": f"{folder}/packets", "at": [], "snaplen_bytes": 94, "departures": True}
+            written = {"packets": packets, "decisions": {"folder": f"{folder}/decisions", "at": []}}
+            for one in written.values():
+                Path(one["folder"]).mkdir()
+        yield from differences(case.report, case.run(document, **written))
+
+
+@cache
+def _scratch() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+
+
+@law(
+    "unobserved",
+    "Whoever does not look changes nothing: no queue under test, no series, no windows, no named phases.",
+)
+def absence_changes_nothing(case: Case) -> Iterator[str]:
+    document = copied(case.document)
+    named(document, case.tested)
+    for table, key in marks(document):
+        table[key] = False
+    for key in ("windows", "series"):
+        document.pop(key, None)
+    # All but what acts.
+    changes = [{key: value for key, value in one.items() if key != "phase"} for one in document.pop("changes")]
+    document["changes"] = [
+        one for one in changes if any(value for key, value in one.items() if key not in ("at", "every"))
+    ]
+    yield from differences(case.report, case.run(document))
+
+
+@law("stepped", "A run that a program steps through is the same run.", once_in=3)
+def stepping_changes_nothing(case: Case) -> Iterator[str]:
+    series = (case.document.get("series") or {}).get("interval")
+    stepper = _native.Stepper(json.dumps(case.document), case.task(series=series))
+    _, end = stepper.times_ns()
+    draw = case.draw
+    for at in sorted(draw.randrange(end + 1) for _ in range(4)):
+        stepper.run_until(at)
+        for name in case.tested:
+            stepper.window(name)
+    stepped = json.loads(stepper.report())
+    if stepped != case.report:
+        found = list(differences(case.report, stepped))
+        yield (
+            found[0]
+            if found
+            else f"other than metrics: {[key for key in stepped if stepped[key] != case.report.get(key)]}"
+        )
+
+
+def _apart(case: Case) -> Document:
+    """Return the scenario with packets that meet nowhere at the same instant.
+
+    Of events of one instant, those of the flow that stands first in the document come first. So flows start at random
+    times, and every link has its own delay of odd nanoseconds.
+    """
+    document = copied(case.document)
+    for number, link in enumerate(document["links"]):
+        for key, odd in (("delay", 2 * number), ("reverse_delay", 2 * number + 1)):
+            nanoseconds = round(amount(link.get(key, link["delay"]), SECONDS) * 1e9)
+            link[key] = f"{nanoseconds + 1009 + 211 * odd} ns"
+    for number, flow in enumerate(document["flows"]):
+        flow["start"] = {"uniform": ["0 s", f"{20 + number} ms"]}
+        # Ticks of several hosts are at the same instants.
+        flow["transport"].pop("timer_tick", None)
+    return load(document)
+
+
+@law("flows reordered", "Names, not places, choose a flow's random numbers.")
+def order_of_flows_does_not_matter(case: Case) -> Iterator[str]:
+    require(len(case.document["flows"]) > 1)
+    apart = _apart(case)
+    other = {**apart, "flows": apart["flows"][::-1]}
+    yield from differences(case.run(apart), case.run(other), near=ROUNDING)
+
+
+def _with_link(document: Document) -> Document:
+    link = {"name": "unused", "from": "nobody", "to": "nowhere", "rate": "1 Mbit/s", "delay": "1 ms"}
+    place = len(document["links"]) // 2
+    return {**document, "links": [*document["links"][:place], link, *document["links"][place:]]}
+
+
+@law("idle link", "A link that carries nothing changes nothing.")
+def an_idle_link_changes_nothing(case: Case) -> Iterator[str]:
+    other = case.run(_with_link(case.document))
+    yield from differences(case.report, other)
+    yield from differing("run", case.report["metrics"], other["metrics"], 0.0)
+
+
+@law("silent flow", "A flow that has sent nothing by the end changes nothing of the others.")
+def a_silent_flow_changes_nothing(case: Case) -> Iterator[str]:
+    first = case.report["flows"][0]
+    # With more than 16 flows, single ones have no quantiles.
+    require(len(case.report["flows"]) < 16)
+    late = {
+        "name": "silent",
+        "from": first["from"],
+        "to": first["to"],
+        # Not shorter than an acknowledgement: the shortest packet of a line's flows says until when the line knows
+        # what comes, and so the order of packets of two hosts at one instant (DESIGN.md, Simulator).
+        "transport": {"kind": "udp", "header": "60 B"},
+        "traffic": {"kind": "replay", "packets": "3600000000000:100"},
+    }
+    other = {**case.document, "flows": [late, *case.document["flows"]]}
+    yield from differences(case.report, case.run(other), flows=[flow["name"] for flow in case.document["flows"]])
+
+
+LIMIT_IN_LAW: Final = {
+    "avq": "Its virtual buffer is as large as the real one.",
+    "fq_avq": "Its virtual buffer is as large as the real one.",
+    "sred": "Its probability changes at a third and a sixth of the buffer.",
+    "cake": "It has no limit in packets.",
+}
+"""Schemes in which a limit does more than to drop, and what."""
+
+
+@law("limit", "A limit that is never reached changes nothing.")
+def a_limit_that_is_never_reached_changes_nothing(case: Case) -> Iterator[str]:
+    document = copied(case.document)
+    queues = {one["name"]: one for one in case.report["queues"]}
+    raised = False
+    for link in document["links"]:
+        text = link["queue"]
+        ends = {name for name in queues if name in case.tested and not queues[name].get("switched")}
+        counts = [queues[name]["counts"] for name in ends if name == f"{link['from']}->{link['to']}"]
+        if not link["under_test"] or text.split()[0] in LIMIT_IN_LAW or not counts:
+            continue
+        if counts[0]["dropped_overflow"]["packets"] == 0:
+            link["queue"] = _with_limit(text)
+            raised = True
+    require(raised and not any(one.get("parameters") for one in document.get("changes", ())))
+    found = case.run(document)
+    # What a scheme tells of itself may include its limit.
+    plain = (
+        {**report, "queues": [{**one, "internals": None} for one in report["queues"]]}
+        for report in (case.report, found)
+    )
+    yield from differences(*plain)
+
+
+def _with_limit(text: str) -> str:
+    return core.parse_aqm(f"{text} limit {'1GB' if text.startswith('bfifo') else '1000000p'}")
+
+
+@law(
+    "two names",
+    "A scheme's written and canonical text, TOML and JSON, and a scheme given to a run or written in it, are one.",
+)
+def two_names_are_one_scheme(case: Case) -> Iterator[str]:
+    document, scheme = case.document, case.made.scheme
+    again = load(document)
+    if again != document:
+        yield f"the canonical form reads back as {json.dumps(again)}"
+    written = core.load(toml.dumps(case.made.written), source="generated.toml")
+    if written != document:
+        yield f"as TOML: {json.dumps(written)}"
+    if case.with_scheme is None:
+        raise Unmet
+    given, own = case.run(document, scheme=core.parse_aqm(scheme)), case.run(case.with_scheme)
+    if given["scheme"] != core.parse_aqm(scheme):
+        yield f"the report's scheme is {given['scheme']}"
+    yield from differences(given, own)
+    yield from differing("run", given["metrics"], own["metrics"], 0.0)
+    yield from differing("run as written", given["metrics"], case.run(document, scheme=scheme)["metrics"], 0.0)
+
+
+@law("one answer", "compare, plan and Python's run give the same numbers for the same runs.", once_in=200)
+def every_command_says_the_same(case: Case) -> Iterator[str]:
+    require(case.with_scheme)
+    scheme = core.parse_aqm(case.made.scheme)
+    network = sj.Network.from_dict(case.document)
+    compared = sj.compare(network, {"a": scheme}, replicates=2, jobs=1, series=None, progress=False)
+    with tempfile.TemporaryDirectory(prefix="laws-", dir=_scratch()) as folder:
+        written = plan.Plan(
+            name="laws",
+            scenario=toml.dumps(case.document),
+            schemes=(plan.Scheme(scheme, "a"),),
+            replications=2,
+            seed=case.document["seed"],
+        )
+        execute.run(written, Path(folder), jobs=1)
+        stored = Store.open(Path(folder)).read("runs").to_pylist()
+    stored.sort(key=lambda row: row["replication"])
+    for number in range(2):
+        expected = case.run(case.document, scheme=scheme, replication=number)["metrics"]
+        for road, row in (("compare", compared.runs.iloc[number].to_dict()), ("plan", stored[number])):
+            for name, value in expected.items():
+                if name not in row:
+                    continue
+                found = row[name]
+                found = None if found is None or math.isnan(found) else found
+                if found != value:
+                    yield f"{road}: replication {number}: {name} is {found}, of the run itself {value}"
