@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import headline, nesting, tables, toml, whole_files
+from sojourn import foreign, headline, nesting, tables, toml, whole_files
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -215,20 +215,20 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
         If it is not a run folder, or a file of it is missing or damaged.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     place = Path(folder)
     meta = read_meta(place)
     if meta.get("format") != FORMAT:
         raise SojournError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
     try:
-        scenario = nesting.loads_json((place / "scenario.json").read_text(encoding="utf-8"), place / "scenario.json")
-        schemes = nesting.loads_json((place / "schemes.json").read_text(encoding="utf-8"), place / "schemes.json")
+        scenario, schemes = (
+            foreign.document(place / name, within=place) for name in ("scenario.json", "schemes.json")
+        )
         files = {name: place / f"{name}.parquet" for name in tables.NAMES}
         # Folders of earlier versions lack these.
         absent = [name for name in ("groups", "phases", "stations") if not files[name].exists()]
         frames = {
-            name: tables.empty(name) if name in absent else tables.from_arrow(name, pq.read_table(file))
+            name: tables.empty(name) if name in absent else tables.from_arrow(name, foreign.table(file, within=place))
             for name, file in files.items()
         }
         if "queue" not in frames["runs"]:
@@ -242,7 +242,10 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
             kind=str(meta["kind"]),
             meta=meta,
         )
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, pa.ArrowException) as error:
+    except OSError as error:
+        file = Path(error.filename).name if error.filename else folder
+        raise SojournError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
         raise SojournError(f"{folder}: the run folder is damaged: {error}") from None
 
 
@@ -256,9 +259,11 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     """
     file = Path(folder) / "meta.json"
     try:
-        meta = nesting.loads_json(file.read_text(encoding="utf-8"), file)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        meta = foreign.document(file, within=file.parent)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         meta = None
+    except OSError as error:
+        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
     if not isinstance(meta, dict) or not str(meta.get("format", "")).startswith("sojourn "):
         raise SojournError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
     return meta

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, metrics, nesting, suggest, toml
+from sojourn import core, foreign, metrics, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
@@ -41,7 +41,7 @@ def load(path: str | Path) -> Plan:
     """
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = foreign.read_text(file)
     except OSError as error:
         raise SojournError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:

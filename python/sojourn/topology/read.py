@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import math
 import warnings
 import xml.sax
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.handler import ContentHandler
 
+from sojourn import foreign
 from sojourn.core import SojournError
 from sojourn.topology.model import Link, Node, Topology, assemble, optional, rate_bit_s, time_ns
 
@@ -52,8 +52,8 @@ def load(source: str | Path) -> Topology:
         return _topohub(text.removeprefix(TOPOHUB))
     path = Path(source)
     try:
-        raw = path.read_bytes()
-        content = (bz2.decompress(raw) if path.suffix == ".bz2" else raw).decode("utf-8-sig")
+        raw = foreign.read_bytes(path)
+        content = (foreign.unpacked(raw, path) if path.suffix == ".bz2" else raw).decode("utf-8-sig")
     except FileNotFoundError:
         raise SojournError(
             f"there is no topology {text!r}: neither a file nor a name such as topohub:sndlib/abilene"
