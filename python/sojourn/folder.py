@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import foreign, headline, nesting, tables, toml, whole_files
+from sojourn import foreign, headline, tables, toml, whole_files
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -142,6 +142,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     """Write every file of a run folder into an existing, empty folder."""
     import pyarrow.parquet as pq
 
+    from sojourn.cli.text import frame_as_csv
     from sojourn.report import render
 
     meta = describe(results, command)
@@ -163,7 +164,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     _write_json(folder / "schemes.json", schemes)
     for name in tables.NAMES:
         pq.write_table(results.arrow(name), folder / f"{name}.parquet", compression="zstd")
-    results.summary().to_csv(folder / "summary.csv", index=False)
+    (folder / "summary.csv").write_text(frame_as_csv(results.summary()), encoding="utf-8")
     # The report is made from what was written, so the same folder always gives the same page.
     (folder / REPORT).write_text(render(read(folder, type(results))), encoding="utf-8")
 
@@ -242,6 +243,8 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
             kind=str(meta["kind"]),
             meta=meta,
         )
+    except SojournError:
+        raise
     except OSError as error:
         file = Path(error.filename).name if error.filename else folder
         raise SojournError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
@@ -260,6 +263,8 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     file = Path(folder) / "meta.json"
     try:
         meta = foreign.document(file, within=file.parent)
+    except SojournError:
+        raise
     except (FileNotFoundError, NotADirectoryError, ValueError):
         meta = None
     except OSError as error:

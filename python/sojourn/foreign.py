@@ -21,7 +21,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sojourn import nesting
 from sojourn._native import SojournError
@@ -103,7 +103,7 @@ def locate(path: Name, *, within: Name | None = None, most: int | None = LONGEST
 
 
 @contextmanager
-def opened(path: Name, *, within: Name | None = None, most: int | None = LONGEST) -> Iterator[BinaryIO]:
+def opened(path: Name, *, within: Name | None = None, most: int | None = LONGEST) -> Iterator[io.BufferedReader]:
     """Open a file to read it, as :func:`locate` allows it."""
     place = locate(path, within=within, most=most)
     given = _is_given(place)
@@ -168,8 +168,7 @@ def check_names(document: object, what: object) -> None:
 
     Examples
     --------
-    >>> check_names({"description": "two
-lines", "links": [{"name": "up"}]}, "the scenario")
+    >>> check_names({"description": "two\nlines", "links": [{"name": "up"}]}, "the scenario")
     """
     if isinstance(document, Mapping):
         for key, value in document.items():
