@@ -193,8 +193,11 @@ def lines(path: Name, *, within: Name | None = None) -> Iterator[str]:
 
 def unpacked(content: bytes, path: Name) -> bytes:
     """Return what bzip2 has packed, up to :data:`LONGEST` bytes."""
-    with bz2.BZ2File(io.BytesIO(content)) as file:
-        found = file.read(LONGEST + 1)
+    try:
+        with bz2.BZ2File(io.BytesIO(content)) as file:
+            found = file.read(LONGEST + 1)
+    except EOFError:
+        raise OSError(errno.EINVAL, "it is cut off", str(path)) from None
     if len(found) > LONGEST:
         raise _too_long(path, LONGEST)
     return found

@@ -139,7 +139,11 @@ def of_study(
 
 def _published(file: Path) -> tuple[Published, ...]:
     found = []
-    with io.StringIO(foreign.read_text(file), newline="") as text:
+    try:
+        content = foreign.read_text(file)
+    except UnicodeDecodeError as error:
+        raise SojournError(f"{file}: {error}") from None
+    with io.StringIO(content, newline="") as text:
         reader = csv.DictReader(text)
         for row in reader:
             if None in row:
