@@ -471,15 +471,11 @@ def nasty_folder(here: Here) -> Iterator[tuple[Path, str]]:
     folder = here.run_folder()
     name = " ".join(NASTY.values())
     edited(folder / "scenario.json", lambda document: document.update(name=name, description=name))
-    edited(folder / "scenario.json", lambda document: document["flows"][0].update(name=NASTY["formula"]))
     edited(folder / "schemes.json", lambda schemes: schemes[0].update(label=name))
     for file in sorted(folder.glob("*.parquet")):
         table = pq.read_table(file)
-        for column, what, own in (
-            ("flow", "bulk", NASTY["HTML"]),
-            ("group", "bulk", NASTY["formula"]),
-            ("scheme", "codel", name),
-        ):
+        # Names of groups and queues are those of the scenario, which has letters and digits alone.
+        for column, what, own in (("flow", "bulk", NASTY["HTML"]), ("scheme", "codel", name)):
             if column in table.column_names:
                 values = [value.replace(what, own) for value in table[column].to_pylist()]
                 place = table.schema.get_field_index(column)
