@@ -30,8 +30,9 @@ import pyarrow.parquet as pq
 import sojourn as sj
 from plans import small_plan
 from shared import small_network
-from sojourn import cli
+from sojourn import cli, toml
 from sojourn.plan import dumps, execute
+from sojourn.plan.store import Store
 
 SECRET = "this-is-a-secret"  # noqa: S105
 ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -408,6 +409,29 @@ def _plugin(here: Here) -> str:
 
 
 _GRAPH = '<graphml><graph><node id="a"><data key="label">&{};</data></node><node id="b"/></graph></graphml>'
+
+
+@attempt("store: a plan with a plug-in that runs when it is loaded")
+def _store_code(here: Here) -> str:
+    mark = here.place / "ran.py"
+    return _brings(here, "mine@0123456789ab", f"import pathlib\n\npathlib.Path({str(mark)!r}).touch()\n", mark)
+
+
+@attempt("store: a plan with a plug-in that is written elsewhere")
+def _store_path(here: Here) -> str:
+    mark = here.place / "ran.py"
+    return _brings(here, str(mark.with_suffix("")), "import math\n", mark)
+
+
+def _brings(here: Here, name: str, content: str, mark: Path) -> str:
+    shipped = toml.inline({"name": name, "kind": "python", "content": content})
+    store = here.store()
+    with Store.writing(store) as opened:
+        (text,) = opened.plans().values()
+        opened.add_texts({}, {"small": f"plugins = [{shipped}]\n{text}"})
+    said = held(here.sojourn("results", "query", store, "SELECT count(*) FROM runs"))
+    assert not mark.exists()
+    return said
 
 
 @attempt("topology: entities that grow")

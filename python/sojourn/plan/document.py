@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -126,6 +127,11 @@ class _Reader:
                 continue
             self._keys(path, item, ("name", "kind", "content"), needed=("name", "kind", "content"))
             texts = [self._get(path, item, key, str, "a text") for key in ("name", "kind", "content")]
+            if texts[1] == "library":
+                warnings.warn(
+                    f"{self._source} brings the library {texts[0]}, which is loaded and is not confined",
+                    stacklevel=2,
+                )
             self._try(path, partial(plugins.add_shipped, [plugins.Shipped(*texts)]))
 
     def _scenario(self, value: Any) -> tuple[str, str]:

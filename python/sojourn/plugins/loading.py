@@ -31,7 +31,7 @@ from sojourn import _native, core, foreign
 from sojourn.core import SojournError
 from sojourn.plugins import compiled, subset, table
 from sojourn.plugins.declared import Declaration
-from sojourn.plugins.frozen import TEXT
+from sojourn.plugins.frozen import TEXT, check_source
 
 __all__ = ["Named", "Shipped", "add_class", "add_shipped", "load", "repeat", "shipped_in"]
 
@@ -299,6 +299,14 @@ def add_shipped(listed: Iterable[Shipped]) -> None:
 
 
 def _add_shipped(one: Shipped) -> None:
+    if not _VERSIONED.fullmatch(one.name) or one.kind not in ("python", "debug", "library"):
+        # The name becomes that of a file.
+        raise SojournError(
+            f"{one.name!r} of kind {one.kind!r} is no stored copy; allowed: a name such as my_pie@5f1d83a90c42"
+        )
+    if one.kind != "library":
+        # The text may be of whoever made the store.
+        check_source(one.content, f"the stored copy of {one.name}")
     with tempfile.TemporaryDirectory(prefix="sojourn-plugin-") as folder:
         file = Path(folder) / one.file_name
         file.write_bytes(one.data)
