@@ -27,7 +27,7 @@ IMAGES: Final = ROOT / "docs" / "images"
 WIDTHS: Final = {"": 960, "-narrow": 380}
 
 MODULES: Final = {
-    "core": "core nesting suggest by_name processors whole_files toml wording",
+    "core": "core escape foreign nesting suggest by_name processors whole_files toml wording",
     "scenarios": "units draw traffic mix recorded scheme network topologies lines linux_tcp",
     "metrics": "metrics headline tables",
     "results": "results export inert groups applications folder under_load",

@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -16,6 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from sojourn import escape
 from sojourn.palette import INK, MUTED, RULE, Look
 
 __all__ = [
@@ -68,6 +71,8 @@ _STYLE: Final[Any] = {
     "ps.fonttype": 42,
     "svg.hashsalt": "sojourn",
     "path.simplify_threshold": 0.3,
+    # A name with dollar signs is a name.
+    "text.parse_math": False,
 }
 
 WIDTH: Final = 9.4
@@ -128,6 +133,13 @@ class Picture(Figure):
     def savefig(self, fname: Any, *arguments: Any, **options: Any) -> None:
         """Write the picture as matplotlib does, in the house style: text stays text in SVG, PDF and EPS."""
         with mpl.rc_context(_style()):
+            if options.get("format") == "svg":
+                # As a text first, for characters in labels that XML forbids.
+                text = io.StringIO()
+                super().savefig(text, *arguments, **options)
+                write = fname.write if hasattr(fname, "write") else partial(Path.write_text, Path(fname))
+                write(escape.svg(text.getvalue()))
+                return
             super().savefig(fname, *arguments, **options)
 
     def svg(self) -> str:

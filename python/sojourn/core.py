@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, overload
 
-from sojourn import _native, nesting
+from sojourn import _native, foreign, nesting
 from sojourn._native import SojournError, Stop
 
 __all__ = [
@@ -187,7 +187,7 @@ def read_beside(name: str, folder: Path) -> str:
             raise SojournError(f"{file} is longer than {_LONGEST_FILE} bytes; allowed: up to that")
         if file.suffix in CAPTURES:
             return _native.captured(str(file))
-        return file.read_text(encoding="utf-8")
+        return foreign.read_text(file, most=_LONGEST_FILE)
     except OSError as error:
         raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except UnicodeDecodeError:

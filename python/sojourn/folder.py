@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import headline, nesting, tables, toml, whole_files
+from sojourn import foreign, headline, tables, toml, whole_files
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 
@@ -142,6 +142,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     """Write every file of a run folder into an existing, empty folder."""
     import pyarrow.parquet as pq
 
+    from sojourn.cli.text import frame_as_csv
     from sojourn.report import render
 
     meta = describe(results, command)
@@ -163,7 +164,7 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
     _write_json(folder / "schemes.json", schemes)
     for name in tables.NAMES:
         pq.write_table(results.arrow(name), folder / f"{name}.parquet", compression="zstd")
-    results.summary().to_csv(folder / "summary.csv", index=False)
+    (folder / "summary.csv").write_text(frame_as_csv(results.summary()), encoding="utf-8")
     # The report is made from what was written, so the same folder always gives the same page.
     (folder / REPORT).write_text(render(read(folder, type(results))), encoding="utf-8")
 
@@ -215,20 +216,20 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
         If it is not a run folder, or a file of it is missing or damaged.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     place = Path(folder)
     meta = read_meta(place)
     if meta.get("format") != FORMAT:
         raise SojournError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
     try:
-        scenario = nesting.loads_json((place / "scenario.json").read_text(encoding="utf-8"), place / "scenario.json")
-        schemes = nesting.loads_json((place / "schemes.json").read_text(encoding="utf-8"), place / "schemes.json")
+        scenario, schemes = (
+            foreign.document(place / name, within=place) for name in ("scenario.json", "schemes.json")
+        )
         files = {name: place / f"{name}.parquet" for name in tables.NAMES}
         # Folders of earlier versions lack these.
         absent = [name for name in ("groups", "phases", "stations") if not files[name].exists()]
         frames = {
-            name: tables.empty(name) if name in absent else tables.from_arrow(name, pq.read_table(file))
+            name: tables.empty(name) if name in absent else tables.from_arrow(name, foreign.table(file, within=place))
             for name, file in files.items()
         }
         if "queue" not in frames["runs"]:
@@ -242,7 +243,12 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
             kind=str(meta["kind"]),
             meta=meta,
         )
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, pa.ArrowException) as error:
+    except SojournError:
+        raise
+    except OSError as error:
+        file = Path(error.filename).name if error.filename else folder
+        raise SojournError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
         raise SojournError(f"{folder}: the run folder is damaged: {error}") from None
 
 
@@ -256,9 +262,13 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     """
     file = Path(folder) / "meta.json"
     try:
-        meta = nesting.loads_json(file.read_text(encoding="utf-8"), file)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        meta = foreign.document(file, within=file.parent)
+    except SojournError:
+        raise
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         meta = None
+    except OSError as error:
+        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
     if not isinstance(meta, dict) or not str(meta.get("format", "")).startswith("sojourn "):
         raise SojournError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
     return meta

@@ -71,7 +71,8 @@ def loads_toml(text: str, source: object) -> dict[str, Any]:
         raise SojournError(f"{source}: the document {TOO_DEEP}")
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Beside what is no TOML, a number of thousands of digits.
         raise SojournError(f"{source}: {error}") from None
     except RecursionError:
         raise SojournError(f"{source}: the document {TOO_DEEP}") from None
@@ -93,5 +94,10 @@ def loads_json(text: str, source: object) -> Any:
         document = json.loads(text)
     except RecursionError:
         raise SojournError(f"{source}: the document {TOO_DEEP}") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        # A number of thousands of digits.
+        raise json.JSONDecodeError(str(error), text, 0) from None
     check(document, f"{source}: the document")
     return document

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sojourn import core, mix, nesting, suggest, toml
+from sojourn import core, foreign, mix, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.draw import Distribution, amount
 from sojourn.scheme import SchemeLike
@@ -581,7 +581,7 @@ def read_text(path: str | Path) -> tuple[str, str]:
     if str(path) in bundled and not file.is_file():
         return bundled[str(path)], f"{path}.toml (comes with Sojourn)"
     try:
-        return file.read_text(encoding="utf-8"), str(path)
+        return foreign.read_text(file), str(path)
     except FileNotFoundError:
         raise SojournError(
             f"there is no scenario {str(path)!r}{suggest.hint(str(path), bundled)}: it is neither a file nor a "
@@ -591,9 +591,6 @@ def read_text(path: str | Path) -> tuple[str, str]:
         raise SojournError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SojournError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
-    except ValueError as error:
-        # A name that no file can have.
-        raise SojournError(f"cannot read the scenario {str(path)!r}: {error}") from None
 
 
 def _plain(value: object) -> object:

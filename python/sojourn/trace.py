@@ -19,6 +19,7 @@ import numpy as np
 from sojourn import _native
 from sojourn.core import SojournError, read_beside
 from sojourn.units import Rate, Time, to_bit_s, to_ns
+from sojourn.wording import line
 
 if TYPE_CHECKING:
     from sojourn.canvas import Picture
@@ -155,7 +156,7 @@ def read(name: str | Path, *, hold: bool = False) -> Trace:
     >>> read("lte").length_s
     60.0
     """
-    return Trace(Path(name).name, read_beside(str(name), Path()), hold)
+    return Trace(line(Path(name).name), read_beside(str(name), Path()), hold)
 
 
 def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> Trace:

@@ -9,7 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from sojourn import foreign
+
 PARTIAL: Final = ".partial"
+_LONGEST_LOG: Final = 1 << 30
 
 
 def put(file: Path, content: bytes) -> None:
@@ -69,10 +72,10 @@ def replay(log: Path, take: Callable[[Any], None]) -> None:
     take
         Refuses an entry by a ValueError, KeyError or TypeError.
     """
-    raw = log.read_bytes() if log.exists() else b""
+    raw = foreign.read_bytes(log, within=log.parent, most=_LONGEST_LOG) if log.exists() else b""
     whole = b""
     for line in raw.splitlines(keepends=True):
-        with suppress(ValueError, KeyError, TypeError):
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
             if line.endswith(b"\n"):
                 take(json.loads(line))
                 whole += line

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["listed", "one_line", "visible"]
+__all__ = ["line", "listed", "one_line", "visible"]
 
 _ACTS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, ends of lines, and what turns the direction of a text, as in scenarios."""
@@ -25,14 +25,31 @@ def one_line(text: str) -> str:
 
 
 def visible(text: object) -> str:
-    r"""Return a message that moves no terminal's cursor, whatever it quotes.
+    r"""Return a text of any number of lines that moves no terminal's cursor, whatever it quotes.
+
+    JSON stays JSON of the same meaning.
 
     Examples
     --------
-    >>> visible("no plan \x1b[2J")
-    'no plan \\x1b[2J'
+    >>> print(visible("no plan \x1b[2J"))
+    no plan \u001b[2J
     """
-    return _ACTS.sub(lambda found: found[0] if found[0] in "\n\t" else ascii(found[0])[1:-1], str(text))
+    return _ACTS.sub(lambda found: found[0] if found[0] in "\n\t" else _shown(found), str(text))
+
+
+def line(text: object) -> str:
+    r"""Return a text as one line.
+
+    Examples
+    --------
+    >>> print(line("two\nlines"))
+    two\u000alines
+    """
+    return _ACTS.sub(_shown, str(text))
+
+
+def _shown(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def listed(names: Sequence[str], nothing: str = "") -> str:

@@ -18,6 +18,7 @@ from sojourn.characterize.execute import run_all
 from sojourn.characterize.networks import Setting
 from sojourn.characterize.numbers import Found
 from sojourn.characterize.suite import Scenario
+from sojourn.cli.text import frame_as_csv
 from sojourn.core import SojournError
 from sojourn.plan import Plan
 from sojourn.scheme import Scheme
@@ -156,7 +157,7 @@ def atlas(
     if with_cost:
         whole = _with_cost(whole, say)
     frame = whole.frame()
-    folder.write_text(place / DATA[0], frame.to_csv(index=False))
+    folder.write_text(place / DATA[0], frame_as_csv(frame))
     folder.write_bytes(place / DATA[1], frame.to_parquet(index=False))
     for name in (page.SCHEMES, page.NEEDS):
         (place / name).mkdir(exist_ok=True)

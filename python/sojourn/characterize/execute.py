@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import folder, inert
+from sojourn import folder, foreign, inert
 from sojourn.characterize import cost, page, plans
 from sojourn.characterize.networks import Setting
 from sojourn.characterize.numbers import Found
@@ -145,7 +145,7 @@ def run_all(
         raise SojournError(f"{place} holds other files; name another folder, or give --force")
     texts = {place / plan_file(scenario): dumps(plan) for scenario, plan in documents}
     for file, text in texts.items():
-        if file.exists() and file.read_text(encoding="utf-8") != text and not force:
+        if file.exists() and foreign.read_text(file, within=place) != text and not force:
             raise SojournError(
                 f"{file} is not what this command writes: it was made by other options, or edited. Run an edited "
                 f"plan with `sojourn plan run {file} --store {place / STORE}`; --force replaces it"

@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 from sojourn import suggest
 from sojourn.cli.options import add_plugins
 from sojourn.core import SojournError, version
+from sojourn.escape import Stdout
 from sojourn.wording import visible
 
 __all__ = ["main", "parser"]
@@ -132,7 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     shown = warnings.formatwarning
-    warnings.formatwarning = lambda message, *_, **__: f"sojourn: warning: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"sojourn: warning: {visible(message)}\n"
+    out = sys.stdout
+    sys.stdout = Stdout(out)
     try:
         options = parser(given[0] if given else "").parse_args(given)
         status: int = options.command(options) or 0
@@ -157,6 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     finally:
         warnings.formatwarning = shown
+        sys.stdout = out
     return status
 
 

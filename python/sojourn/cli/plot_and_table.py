@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sojourn import metrics, suggest
 from sojourn.cli.options import add_out
-from sojourn.cli.text import as_csv
+from sojourn.cli.text import as_csv, frame_as_csv
 from sojourn.core import SojournError
+from sojourn.escape import latex
+from sojourn.wording import line
 
 if TYPE_CHECKING:
     from sojourn.plot import Picture
@@ -226,7 +228,7 @@ def _by(every: Sequence[tuple[dict[str, Any], Results]], names: list[str] | None
         for place, (name, level) in enumerate(levels.items()):
             frame.insert(place, name, level)
         frames.append(frame)
-    return str(pd.concat(frames).to_csv(index=False))
+    return frame_as_csv(pd.concat(frames))
 
 
 def _table(every: Sequence[tuple[dict[str, Any], Results]], kind: str, form: str, names: list[str] | None) -> str:
@@ -288,17 +290,6 @@ def _csv(lead: Sequence[str], columns: Sequence[Any], rows: _Rows) -> str:
     return as_csv([*lead, *heads], lines)
 
 
-_LATEX: Final = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--",
-}  # fmt: skip
-
-
-def escaped(text: str) -> str:
-    """Return a text with LaTeX's special characters escaped."""
-    return "".join(_LATEX.get(mark, mark) for mark in text)
-
-
 def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Results, kind: str) -> str:
     """Return a ``tabular`` of booktabs; the note that a caption needs is a comment above it."""
     minus = f", minus {results.labels[0]}" if kind == "differences" else ""
@@ -310,25 +301,25 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
     quantiles = any(metric.resolution for metric in columns)
     buckets = f"{'both buckets' if kind == 'differences' else 'half a bucket'} of the histogram"
     lines = [
-        # A comment ends with its line; folders of earlier versions have names of several.
-        f"% Sojourn {results.build}: {' '.join(of.split())}; {made}.",
+        # A comment ends with its line.
+        f"% Sojourn {line(results.build)}: {line(of)}; {made}.",
         f"% Mean and half-width of its 95 % confidence interval (Student's t); bold: {bold}.",
         *([f"% The intervals of quantiles include {buckets}."] if quantiles else []),
         r"% Needs \usepackage{booktabs}.",
         rf"\begin{{tabular}}{{{'l' * len(lead)}{'r' * len(columns)}}}",
         r"\toprule",
         " & ".join(
-            [*(escaped(name[:1].upper() + name[1:]) for name in lead), *(escaped(metric.title) for metric in columns)]
+            [*(latex(name[:1].upper() + name[1:]) for name in lead), *(latex(metric.title) for metric in columns)]
         )
         + r" \\",
-        " & ".join([*([""] * len(lead)), *(escaped(_unit(metric, kind)) for metric in columns)]) + r" \\",
+        " & ".join([*([""] * len(lead)), *(latex(_unit(metric, kind)) for metric in columns)]) + r" \\",
         r"\midrule",
     ]
     for texts, is_first, cells in rows:
         numbers = [_cell(cells[metric.name], kind) if metric.name in cells else "--" for metric in columns]
         first = [text if is_first or name == _QUEUE else "" for name, text in zip(lead, texts, strict=True)]
         shown = [
-            escaped(text).replace("->", r"$\to$") if name == _QUEUE else escaped(text)
+            latex(text).replace("->", r"$\to$") if name == _QUEUE else latex(text)
             for name, text in zip(lead, first, strict=True)
         ]
         lines.append(" & ".join([*shown, *numbers]) + r" \\")

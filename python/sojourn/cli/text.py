@@ -8,9 +8,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from sojourn import headline, metrics, stats
+from sojourn import escape, headline, metrics, stats
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sojourn.results import Results
 
 _DIFFERENCES: Final[tuple[str, ...]] = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio")
@@ -27,7 +29,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: boo
     x   10
     yy   9
     """
-    lines = [list(headers), *map(list, rows)]
+    lines = [[escape.terminal(cell) for cell in line] for line in (headers, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
 
     def layout(line: Sequence[str]) -> str:
@@ -243,7 +245,7 @@ def _short(metric: metrics.Metric) -> str:
 
 
 def as_csv(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table as CSV.
+    """Return a table as CSV, its texts as :func:`sojourn.escape.csv` writes them.
 
     Examples
     --------
@@ -254,6 +256,14 @@ def as_csv(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
+    writer.writerows([escape.csv(value) for value in row] for row in (heads, *rows))
     return out.getvalue()
+
+
+def frame_as_csv(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV without its index, its texts as :func:`sojourn.escape.csv` writes them."""
+    shown = frame.set_axis([escape.csv(str(name)) for name in frame.columns], axis="columns")
+    for place, kind in enumerate(frame.dtypes):
+        if kind.kind == "O":
+            shown.isetitem(place, frame.iloc[:, place].map(escape.csv, na_action="ignore").tolist())
+    return str(shown.to_csv(index=False))

@@ -9,6 +9,7 @@ from typing import Final
 from sojourn.crosscheck import drawn, heldout, kernels, records
 from sojourn.crosscheck.compare import BELOW_CEILING, LEAST_DROPS, NOISE_LIMIT, SHARE, STANDARD_ERRORS, Outcome, Row
 from sojourn.crosscheck.text import TITLES, difference, number, percent, verdict
+from sojourn.escape import markdown
 
 NOTE: Final = "<!-- Made by `sojourn crosscheck all --page docs/concepts/fidelity.md`: change it there. -->\n"
 
@@ -146,7 +147,7 @@ def _replications(outcomes: Sequence[Outcome]) -> int:
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(markdown(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines) + "\n\n"
 
 

@@ -123,6 +123,6 @@ def _write(store: windows.Store, path: Path) -> None:
         with folder.aside(path) as file:
             pq.write_table(table, file)
     elif path.suffix == ".csv":
-        folder.write_text(path, table.to_pandas().to_csv(index=False))
+        folder.write_text(path, text.frame_as_csv(table.to_pandas()))
     else:
         raise SojournError(f'--out "{path}": allowed: a name that ends in .parquet or .csv')

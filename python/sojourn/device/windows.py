@@ -12,6 +12,7 @@ from typing import Final
 import pandas as pd
 import pyarrow as pa
 
+from sojourn import foreign
 from sojourn.core import SojournError
 
 VERSION: Final = 1
@@ -85,12 +86,16 @@ def read(path: str | Path, *, direction: str | None = None, complete: bool = Fal
         There is no such file, or it is not a store of this version.
     """
     path = Path(path)
-    if not path.is_file():
-        raise SojournError(f"store {path}: no such file; sojournd makes it where `windows.store` says")
+    try:
+        place = foreign.locate(path, most=None)
+    except FileNotFoundError:
+        raise SojournError(f"store {path}: no such file; sojournd makes it where `windows.store` says") from None
+    except OSError as error:
+        raise SojournError(f"store {path}: {error.strerror}") from None
     if direction not in {None, "a_to_b", "b_to_a"}:
         raise SojournError(f'direction "{direction}": allowed: a_to_b, b_to_a')
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as connection:
             _check(path, connection)
             # One state of all tables, whatever is being written.
             connection.execute("BEGIN")
@@ -129,3 +134,11 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != VERSION:
         raise SojournError(f"store {path}: its tables are of version {version}; this version reads {VERSION}")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    for name in (*_TABLES, "columns"):
+        # A view, or a column that is computed, is a program of whoever made the file, and may have no end.
+        made = connection.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+        is_stored = made is not None and made[0] == "table" and not made[1].upper().startswith("CREATE VIRTUAL")
+        columns = connection.execute(f"PRAGMA table_xinfo({name})").fetchall() if is_stored else ()
+        if not columns or any(column[-1] for column in columns):
+            raise SojournError(f"store {path}: {name} is not a table of stored rows, so it is not one of sojournd")

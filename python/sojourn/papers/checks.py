@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn import nesting
+from sojourn import foreign, nesting
 from sojourn.core import SojournError
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """Read a document; an error names the file."""
     try:
-        return nesting.loads_toml(file.read_text(encoding="utf-8"), file)
+        return nesting.loads_toml(foreign.read_text(file), file)
     except UnicodeDecodeError as error:
         raise SojournError(f"{file}: {error}") from None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import suggest
+from sojourn import foreign, suggest
 from sojourn.core import SojournError
 from sojourn.papers import runs as running
 from sojourn.papers.checks import as_tuples, need, read_toml
@@ -138,7 +139,11 @@ def of_study(
 
 def _published(file: Path) -> tuple[Published, ...]:
     found = []
-    with file.open(encoding="utf-8", newline="") as text:
+    try:
+        content = foreign.read_text(file)
+    except UnicodeDecodeError as error:
+        raise SojournError(f"{file}: {error}") from None
+    with io.StringIO(content, newline="") as text:
         reader = csv.DictReader(text)
         for row in reader:
             if None in row:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sojourn import core, folder
+from sojourn import core, folder, foreign, nesting
 from sojourn.papers.judge import Outcome, Verdict
 from sojourn.papers.ledger import Ledger
 from sojourn.papers.model import Claim, Study
@@ -47,7 +47,7 @@ def filled(judged: Ledger) -> Ledger:
 def read(paper: Study) -> Mapping[str, Any]:
     """Return what is recorded of a study; nothing without a record."""
     file = paper.folder / FILE
-    found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    found: Mapping[str, Any] = nesting.loads_json(foreign.read_text(file), file) if file.is_file() else {}
     return found
 
 

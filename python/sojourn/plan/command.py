@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sojourn import folder
 from sojourn.cli.options import add_group, add_jobs, add_json, add_number, add_out
+from sojourn.cli.text import frame_as_csv
 from sojourn.core import SojournError
 from sojourn.plan import document, export, rows
 from sojourn.plan.identity import REAL
@@ -122,6 +123,12 @@ def _add_results(verbs: Any) -> None:
     query.add_argument("sql", metavar="SQL", help="a statement that returns rows")
     query.add_argument(
         "--format", choices=("table", "csv", "json"), default="table", help="format of the answer (default table)"
+    )
+    query.add_argument(
+        "--external",
+        action="store_true",
+        help="let the query read and write files, load extensions and change settings (default: it reads the store's "
+        "tables alone)",
     )
     query.set_defaults(command=_query)
     out = actions.add_parser(
@@ -313,10 +320,10 @@ def _bytes(size: int) -> str:
 def _query(options: argparse.Namespace) -> None:
     from sojourn.plan import query, show
 
-    frame = query.query(Store.open(options.folder), options.sql).to_pandas()
+    frame = query.query(Store.open(options.folder), options.sql, external=options.external).to_pandas()
     match options.format:
         case "csv":
-            print(frame.to_csv(index=False), end="")
+            print(frame_as_csv(frame), end="")
         case "json":
             print(frame.to_json(orient="records", double_precision=15))
         case _:

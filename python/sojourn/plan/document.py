@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, metrics, nesting, suggest, toml
+from sojourn import core, foreign, metrics, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import read_text
 from sojourn.plan import key_lines, vary
@@ -41,7 +42,7 @@ def load(path: str | Path) -> Plan:
     """
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = foreign.read_text(file)
     except OSError as error:
         raise SojournError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -126,6 +127,11 @@ class _Reader:
                 continue
             self._keys(path, item, ("name", "kind", "content"), needed=("name", "kind", "content"))
             texts = [self._get(path, item, key, str, "a text") for key in ("name", "kind", "content")]
+            if texts[1] == "library":
+                warnings.warn(
+                    f"{self._source} brings the library {texts[0]}, which is loaded and is not confined",
+                    stacklevel=2,
+                )
             self._try(path, partial(plugins.add_shipped, [plugins.Shipped(*texts)]))
 
     def _scenario(self, value: Any) -> tuple[str, str]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from sojourn import core, folder, metrics
+from sojourn.cli.text import frame_as_csv
 from sojourn.core import SojournError
 from sojourn.plan import read, rows
 from sojourn.plan.expand import Cells
@@ -63,7 +64,7 @@ def write(cells: Cells, store: Store, kind: str, target: Path, *, table: str = "
 
 
 def _csv(cells: Cells, store: Store, target: Path, table: str) -> list[Path]:
-    folder.write_text(target, read.frame(cells, store, table).to_csv(index=False))
+    folder.write_text(target, frame_as_csv(read.frame(cells, store, table)))
     return [target]
 
 

@@ -12,13 +12,13 @@ import json
 import os
 import re
 import shlex
-import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from sojourn import foreign
 from sojourn.core import SojournError
 from sojourn.plan import rows
 
@@ -137,7 +137,7 @@ def load(folder: Path, name: str = MANIFEST) -> dict[str, tuple[Content, ...]]:
         If it is missing, or not what was written.
     """
     try:
-        content = (folder / name).read_bytes()
+        content = foreign.read_bytes(folder / name, within=folder)
     except OSError as error:
         raise StoreDamagedError(folder, name, trouble(error)) from None
     return parse(folder, name, content)
@@ -158,16 +158,15 @@ def problem(folder: Path, path: str, allowed: Sequence[Content], *, by_size: boo
         Whether to compare only the size.
     """
     try:
-        found = (folder / path).stat()
-        if not stat.S_ISREG(found.st_mode):
-            return "changed: it is not a file"
+        place = foreign.locate(folder / path, within=folder, most=None)
+        found = place.stat()
         sizes = [one.size for one in allowed]
         if found.st_size not in sizes:
             what = "truncated" if found.st_size < min(sizes) else "changed"
             return f"{what}: {found.st_size} bytes, and {sizes[-1]} were written"
         if by_size:
             return None
-        digest = _digest_of(folder / path)
+        digest = _digest_of(place)
     except OSError as error:
         return trouble(error)
     if not any(digest == one.digest for one in allowed):
@@ -179,7 +178,7 @@ _seen: dict[str, tuple[_Signature, str]] = {}
 
 
 def _digest_of(file: Path) -> str:
-    with file.open("rb") as opened:
+    with foreign.opened(file, most=None) as opened:
         before = _signature(os.fstat(opened.fileno()))
         known = _seen.get(str(file))
         if known and known[0] == before:

@@ -65,6 +65,11 @@ class Variation:
     factors: tuple[Factor, ...]
     points: tuple[tuple[Value, ...], ...]
 
+    def __post_init__(self) -> None:
+        for value in (value for point in self.points for value in point if isinstance(value, str)):
+            if why := one_line(value):
+                raise SojournError(f"the level {value!r} {why}")
+
 
 @dataclass(frozen=True, slots=True)
 class Precision:

@@ -41,7 +41,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sojourn import whole_files
+from sojourn import foreign, nesting, whole_files
 from sojourn.core import Document, SojournError
 from sojourn.plan import manifest, rows
 from sojourn.plan.manifest import COPY, DATA, FOLDERS, MANIFEST, MARK, Content, Files, StoreDamagedError
@@ -213,7 +213,8 @@ class Store:
         path = f"scenarios/{name}.json"
         if path not in self.listed():
             raise KeyError(name)
-        document: Document = json.loads(self._steady(lambda: self._text(path)))
+        document: Document = nesting.loads_json(self._steady(lambda: self._text(path)), self.folder / path)
+        foreign.check_names(document, self.folder / path)
         return document
 
     def plans(self) -> dict[str, str]:
@@ -235,13 +236,13 @@ class Store:
 
     def _text(self, path: str) -> str:
         try:
-            return self._checked(path).read_text(encoding="utf-8")
+            return foreign.read_text(self._checked(path), within=self.folder)
         except (OSError, UnicodeDecodeError) as error:
             raise StoreDamagedError(self.folder, path, f"unreadable: {error}") from None
 
     def _table(self, path: str, **which: object) -> pa.Table:
         try:
-            return pq.read_table(self._checked(path), **which)
+            return foreign.table(self._checked(path), within=self.folder, **which)
         except (OSError, pa.ArrowException) as error:
             raise StoreDamagedError(self.folder, path, f"unreadable: {error}") from None
 
@@ -286,7 +287,7 @@ class Store:
 
     def _check_mark(self) -> None:
         try:
-            found = (self.folder / MARK).read_bytes()
+            found = foreign.read_bytes(self.folder / MARK, within=self.folder)
         except OSError as error:
             if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
                 raise SojournError(

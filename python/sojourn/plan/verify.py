@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sojourn import core
+from sojourn import core, foreign
 from sojourn.core import SojournError
 from sojourn.plan import manifest, rows, store, worker
 from sojourn.plan.executors import Threads
@@ -247,7 +246,7 @@ class _Repair:
         }
         if any(path.startswith("copies/") for path in gone):
             texts = {
-                path: (self._store.folder / path).read_text(encoding="utf-8")
+                path: _text(self._store.folder, path)
                 for path in self._files
                 if path.startswith(("scenarios/", "plans/")) and path not in bad
             }
@@ -282,10 +281,10 @@ class _Repair:
         whole = [table for table in ("runs", "recipes") if f"{table}/{name}" not in paths]
         if not whole:
             raise SojournError("both files that say which runs it held are damaged")
-        held = pq.read_table(place / whole[0] / name, columns=[rows.KEY, *store.RECIPE])
+        held = foreign.table(place / whole[0] / name, within=place, columns=[rows.KEY, *store.RECIPE])
         if paths == [f"recipes/{name}"]:
             there = [table for table in rows.EVERY if f"{table}/{name}" in self._files]
-            tables = {table: pq.read_table(place / table / name) for table in there}
+            tables = {table: foreign.table(place / table / name, within=place) for table in there}
             return store.part(tables), "made again"
         runs = held.to_pylist()
         other = {str(row["build"]) for row in runs} - {core.build()}
@@ -331,7 +330,7 @@ class _Repair:
         allowed = self._files.get(path, ())
         if manifest.problem(self._store.folder, path, allowed or (Content(0, ""),)):
             raise SojournError(f"the scenario of its runs, {path}, is damaged")
-        return (self._store.folder / path).read_text(encoding="utf-8")
+        return _text(self._store.folder, path)
 
     def _aside(self, path: str) -> None:
         """Move a file into the folder of damaged ones, under a name of its own."""
@@ -386,7 +385,7 @@ def _copies(place: Path, whole: Iterable[str]) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {}
     for path in whole:
         if path.startswith("copies/"):
-            for name, text in json.loads((place / path).read_text(encoding="utf-8")).items():
+            for name, text in json.loads(_text(place, path)).items():
                 found.setdefault(name, []).append(text.encode())
     return found
 
@@ -415,7 +414,7 @@ def _there(place: Path, folder: str, kind: str) -> list[str]:
 
 def _text(place: Path, path: str) -> str:
     try:
-        return (place / path).read_text(encoding="utf-8")
+        return foreign.read_text(place / path, within=place)
     except (OSError, UnicodeDecodeError) as error:
         raise StoreDamagedError(place, path, f"unreadable: {error}") from None
 
@@ -426,7 +425,7 @@ def _parts_before(place: Path) -> list[str]:
     note = place / "merging.json"
     if note.exists():
         try:
-            found = json.loads(note.read_text(encoding="utf-8"))
+            found = json.loads(_text(place, note.name))
             new, old = str(found["part"]), set(map(str, found["replaces"]))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreDamagedError(place, note.name, f"unreadable: {error}") from None
@@ -445,8 +444,8 @@ def _adopted(place: Path, name: str) -> tuple[dict[str, Content], dict[str, byte
         if table in rows.OPTIONAL and not (place / path).exists():
             continue
         try:
-            content = (place / path).read_bytes()
-            tables[table] = pq.read_table(pa.BufferReader(content))
+            content = foreign.read_bytes(place / path, within=place, most=foreign.LARGEST_TABLE)
+            tables[table] = foreign.table(place / path, within=place)
             found = tables[table][rows.KEY].to_pylist()
         except FileNotFoundError:
             raise StoreDamagedError(place, path, "missing") from None

@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn
 from sojourn.core import SojournError
 from sojourn.plugins.declared import Declaration, Declared, Field, described, flags, members, methods, number
 
-__all__ = ["ANSWERS", "BUILT_IN", "DEBUG", "TEXT", "Frozen", "canonical", "freeze", "refuse"]
+__all__ = ["ANSWERS", "BUILT_IN", "DEBUG", "TEXT", "Frozen", "canonical", "check_source", "freeze", "refuse"]
 
 ANSWERS: Final = {"ACCEPT": 1, "DROP": 2, "MARK": 3, "SEND": 4}
 BUILT_IN: Final = ("abs", "bool", "float", "int", "max", "min")
@@ -106,6 +106,85 @@ def _written(value: str | float | tuple[float, ...]) -> str:
         # No name, which the text might use for something else.
         return "1e999 - 1e999" if math.isnan(value) else "1e999" if value > 0 else "-1e999"
     return repr(value)
+
+
+_LONGEST_LIST: Final = 1 << 24
+
+
+def check_source(text: str, what: str) -> None:
+    """Refuse a text that is not as :meth:`Frozen.source` writes it, and so would run something when it is imported.
+
+    Its functions are not run before they are compiled, which refuses all that does more than compute.
+
+    Parameters
+    ----------
+    text
+        That somebody else may have written.
+    what
+        What the message calls it.
+
+    Raises
+    ------
+    SojournError
+        If it has anything but declarations.
+    """
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SojournError(f"{what} is not a source text: {error}") from None
+    for node in body:
+        if not (_is_import(node) or _is_declaration(node) or _is_class(node)):
+            raise SojournError(
+                f"{what}, line {node.lineno}: Sojourn stores no such text, which runs when it is loaded; allowed: "
+                "declarations of constants, of functions and of a class of sojourn.Algorithm"
+            )
+
+
+def _is_import(node: ast.stmt) -> bool:
+    match node:
+        case ast.Import([ast.alias("math", None)]):
+            return True
+        case ast.ImportFrom("sojourn.plugins", names, 0):
+            return all(one.name in _KEPT and one.asname is None for one in names)
+    return False
+
+
+def _is_class(node: ast.stmt) -> bool:
+    match node:
+        case ast.ClassDef(bases=[ast.Name("Algorithm")], keywords=[], decorator_list=[], body=body):
+            return all(_is_declaration(one) for one in body)
+    return False
+
+
+def _is_declaration(node: ast.stmt) -> bool:
+    match node:
+        case ast.Expr(ast.Constant(str())):
+            return True
+        case ast.FunctionDef(decorator_list=[], args=given, returns=None):
+            every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+            defaults = [one for one in (*given.defaults, *given.kw_defaults) if one is not None]
+            return all(map(_is_value, defaults)) and all(one is None or one.annotation is None for one in every)
+        case ast.Assign([ast.Name()], ast.Call(ast.Name("parameter"), args, [])):
+            return all(map(_is_value, args))
+        case ast.Assign([ast.Name()], value):
+            return _is_value(value)
+    return False
+
+
+def _is_value(node: ast.expr) -> bool:
+    """Whether an expression is a constant, or is made from constants in no time."""
+    match node:
+        case ast.Constant() | ast.Name():
+            return True
+        case ast.UnaryOp(ast.USub() | ast.UAdd() | ast.Not(), operand):
+            return _is_value(operand)
+        case ast.List(parts) | ast.Tuple(parts):
+            return all(map(_is_value, parts))
+        case ast.BinOp(ast.List(parts), ast.Mult(), ast.Constant(int(count))):
+            return all(map(_is_value, parts)) and count <= _LONGEST_LIST
+        case ast.BinOp(ast.Constant(float()), ast.Sub(), ast.Constant(float())):
+            return True
+    return False
 
 
 def canonical(node: object) -> str:

@@ -25,19 +25,20 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from sojourn import _native, core
+from sojourn import _native, core, foreign
 from sojourn.core import SojournError
 from sojourn.plugins import compiled, subset, table
 from sojourn.plugins.declared import Declaration
-from sojourn.plugins.frozen import TEXT
+from sojourn.plugins.frozen import TEXT, check_source
 
 __all__ = ["Named", "Shipped", "add_class", "add_shipped", "load", "repeat", "shipped_in"]
 
+_Content = TypeVar("_Content")
+
 _LIBRARIES: Final = (".so", ".dylib")
 _VERSIONED: Final = re.compile(r"\b[a-z][a-z0-9_]*@[0-9a-f]{12}\b")
-_LONGEST: Final = 64 << 20
 _PACKETS: Final = 20_000
 """That another process has to decide on alike."""
 _TIME_LIMIT_S: Final = 300
@@ -172,9 +173,7 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
     if not file.is_file():
         raise SojournError(f"there is no file {str(file)!r}; allowed: a .py file or a shared library (.so)")
     if file.suffix in _LIBRARIES:
-        data = file.read_bytes()
-        if len(data) > _LONGEST:
-            raise SojournError(f"{file} is longer than {_LONGEST} bytes; allowed: up to that")
+        data = _of(file, foreign.read_bytes)
         version = _version("library", data)
         copied = str(_copy(file, data, version))
         add = partial(_native.plugin_add_library, copied, version)
@@ -237,10 +236,21 @@ def _remove() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _imported(file: Path) -> ModuleType:
+def _of(file: Path, read: Callable[[Path], _Content]) -> _Content:
+    """Return the content of a file that a user names."""
     try:
-        # Not from a cache of bytecode, which has a resolution of a second.
-        return _executed(str(file), file.read_text(encoding="utf-8-sig"))
+        return read(file)
+    except OSError as error:
+        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
+
+
+def _imported(file: Path) -> ModuleType:
+    # Not from a cache of bytecode, which has a resolution of a second.
+    text = _of(file, partial(foreign.read_text, encoding="utf-8-sig"))
+    try:
+        return _executed(str(file), text)
     except SojournError as error:
         raise SojournError(f"{file}: {error}") from None
     except SyntaxError as error:
@@ -289,6 +299,14 @@ def add_shipped(listed: Iterable[Shipped]) -> None:
 
 
 def _add_shipped(one: Shipped) -> None:
+    if not _VERSIONED.fullmatch(one.name) or one.kind not in ("python", "debug", "library"):
+        # The name becomes that of a file.
+        raise SojournError(
+            f"{one.name!r} of kind {one.kind!r} is no stored copy; allowed: a name such as my_pie@5f1d83a90c42"
+        )
+    if one.kind != "library":
+        # The text may be of whoever made the store.
+        check_source(one.content, f"the stored copy of {one.name}")
     with tempfile.TemporaryDirectory(prefix="sojourn-plugin-") as folder:
         file = Path(folder) / one.file_name
         file.write_bytes(one.data)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sojourn import _native
+from sojourn import _native, foreign
 from sojourn.core import SojournError
 from sojourn.plugins import table
 
@@ -100,8 +100,7 @@ def repeat(name: str, path: str | Path) -> Repeated:
     """
     file = Path(path)
     try:
-        with file.open(encoding="utf-8") as lines:
-            return _repeat(name, file, lines)
+        return _repeat(name, file, foreign.lines(file))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "is no text"
         raise SojournError(f"{file}: {why}; allowed: a file of decisions, as crosscheck/ns3 writes it") from None

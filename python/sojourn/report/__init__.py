@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from sojourn import escape
 from sojourn.report import context
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("sojourn", "report"),
         autoescape=True,
+        finalize=escape.html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from sojourn import foreign
 from sojourn.core import SojournError
 from sojourn.topology.model import Topology
 
@@ -91,7 +92,7 @@ def read_routes(path: str | Path, topology: Topology) -> dict[tuple[int, int], R
         If the file cannot be read, a router or a link is not there, or a route comes twice.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = foreign.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise SojournError(f"cannot read the routes {str(path)!r}: {error}") from None
     linked = {link.ends for link in topology.links}

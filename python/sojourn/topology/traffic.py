@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from sojourn import foreign
 from sojourn.core import SojournError
 from sojourn.topology.model import Topology
 
@@ -71,7 +72,7 @@ def demands(topology: Topology, which: str | Path | None = None) -> tuple[Demand
 
 def _read(path: Path, topology: Topology) -> Demands:
     try:
-        rows = path.read_text(encoding="utf-8").splitlines()
+        rows = foreign.read_text(path).splitlines()
     except FileNotFoundError:
         raise SojournError(f"--demands is {str(path)!r}; allowed: {', '.join(KINDS)}, or a CSV file") from None
     except (OSError, UnicodeDecodeError) as error:

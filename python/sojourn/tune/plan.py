@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sojourn import core, metrics, nesting, suggest, toml
+from sojourn import core, foreign, metrics, nesting, suggest, toml
 from sojourn.core import SojournError
 from sojourn.network import load
 from sojourn.scheme import Scheme
@@ -198,7 +198,7 @@ class Plan:
             If it is not one.
         """
         try:
-            text = Path(file).read_text(encoding="utf-8")
+            text = foreign.read_text(file)
         except (OSError, UnicodeDecodeError) as error:
             raise SojournError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', error)}") from None
         document = nesting.loads_toml(text, file)

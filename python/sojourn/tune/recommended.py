@@ -8,6 +8,7 @@ from sojourn import core, tc
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
 from sojourn.tune.result import Tuning
+from sojourn.wording import line
 
 _DEVICE: Final = "eth0"
 
@@ -49,7 +50,7 @@ def tc_lines(tuning: Tuning) -> list[str]:
     try:
         return tc.commands(tuning.best.text, dev=_DEVICE)
     except SojournError as error:
-        return [f"# no command: {error}"]
+        return [f"# no command: {line(error)}"]
 
 
 def _shown(tuning: Tuning, text: str) -> dict[str, str]:

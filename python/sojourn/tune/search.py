@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import core, folder
+from sojourn import core, folder, foreign
 from sojourn.core import SojournError
 from sojourn.processors import cores
 from sojourn.scheme import Scheme
@@ -223,7 +223,7 @@ def _open(place: Path, plan: Plan, *, force: bool) -> Path:
             if force:
                 shutil.rmtree(place)
                 return _open(place, plan, force=False)
-            if any((place / name).read_text(encoding="utf-8") != text for name, text in files.items()):
+            if any(foreign.read_text(place / name, within=place) != text for name, text in files.items()):
                 raise SojournError(
                     f"{str(place)!r} holds another tuning ({PLAN} says which): name another folder, or replace it "
                     "with --force"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sojourn import core, folder
+from sojourn import core, folder, foreign, nesting
 from sojourn.core import SojournError
 
 Document: TypeAlias = Any
@@ -57,7 +57,7 @@ class Keeper:
         """
         path = self.path(what, of)
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            kept = nesting.loads_json(foreign.read_text(path, within=self.place), path)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
