@@ -111,11 +111,11 @@ def _shown(found: Summary, facts: dict[str, Any]) -> str:
     rows = [
         ["format", facts["format"]],
         *([what, value] for what, value in words(found.account or {}).items()),
-        ["duration", f"{facts['duration_s']:g} s"],
+        ["duration", f"{facts['duration_s']:.10g} s"],
         ["mean rate", mbit("rate_bit_s_mean")],
         [f"{over}, lowest", mbit("rate_bit_s_min")],
         *([f"{over}, {share * 100:g} % quantile", mbit(f"rate_bit_s_p{share * 100:g}")] for share in _SHARES),
         [f"{over}, highest", mbit("rate_bit_s_max")],
-        [_LONGEST[found.kind], f"{facts['longest_gap_s'] * 1e3:g} ms"],
+        [_LONGEST[found.kind], f"{facts['longest_gap_s'] * 1e3:.10g} ms"],
     ]
     return text.table([found.name, ""], rows)
