@@ -67,6 +67,8 @@ OVER: Final = {
     ),
 }
 """Layers that Sojourn steps over, by tshark's names."""
+_LEAST: Final = 46
+"""Bytes of the least payload of Ethernet."""
 
 
 def main() -> int:
@@ -219,13 +221,23 @@ def read_tshark(file: Path) -> Iterator[dict[str, str]]:
 
 
 def ip_length(row: dict[str, str]) -> int | None:
-    """Return the length of the outermost IP packet, None without one."""
-    outer = next((name for name in row["frame.protocols"].split(":") if name in {"ip", "ipv6"}), None)
+    """Return the length of the outermost IP packet, None without one.
+
+    tshark takes the frame's length where the length of IPv4 is 0. It prints a payload of 0 of IPv6 as it is, so this
+    function does the same for IPv6 whose segment of TCP or UDP is longer than padding.
+    """
+    layers = row["frame.protocols"].split(":")
+    outer = next((name for name in layers if name in {"ip", "ipv6"}), None)
     if outer == "ip":
         return int(row["ip.len"]) if row["ip.len"] else None
-    if outer == "ipv6":
-        return 40 + int(row["ipv6.opt.jumbo"] or row["ipv6.plen"]) if row["ipv6.plen"] else None
-    return None
+    if outer != "ipv6" or not row["ipv6.plen"]:
+        return None
+    place = layers.index("ipv6")
+    room = int(row["frame.len"]) - outside(set(layers[:place]))
+    payload = int(row["ipv6.opt.jumbo"] or row["ipv6.plen"])
+    if payload == 0 and layers[place + 1 : place + 2] in (["tcp"], ["udp"]) and room > _LEAST:
+        return room
+    return 40 + payload
 
 
 def is_true(reason: str, row: dict[str, str], length: int) -> bool:
