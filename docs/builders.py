@@ -42,7 +42,8 @@ class Builder:
             if name.startswith("Amount"):
                 held = self.tables[name]["anyOf"][-1]["$ref"].rsplit("/", 1)[-1]
                 return f"{held.capitalize()} | Distribution", held
-            return name.capitalize(), name
+            is_table = self.tables[name].get("type") == "object"
+            return ("Mapping[str, Any]", None) if is_table else (name.capitalize(), name)
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         names = {
             "number": "float",

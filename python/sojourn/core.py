@@ -22,6 +22,7 @@ __all__ = [
     "aqms",
     "build",
     "congestion_controls",
+    "file_beside",
     "inert",
     "load",
     "metrics",
@@ -40,8 +41,8 @@ Document: TypeAlias = dict[str, Any]
 
 CAPTURES: Final = (".pcap", ".pcapng")
 """Endings of files of captured packets."""
-_LONGEST_FILE: Final = 64 << 20
-"""Bytes of a file that a scenario may name."""
+_LONGEST_TEXT: Final = 256 << 20
+"""Bytes of a text that becomes part of a scenario: ten million lines, which is what one may have, are shorter."""
 
 
 def version() -> str:
@@ -137,7 +138,7 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
     SojournError
         Anything that the schema does not allow; the message names file, line, key and what is allowed.
     """
-    read = partial(read_beside, folder=Path(source).parent if Path(source).is_file() else Path())
+    read = partial(_content, folder=Path(source).parent if Path(source).is_file() else Path())
     document: Document = json.loads(_native.load(text, source, list(sets), read))
     return document
 
@@ -166,15 +167,13 @@ def shipped_traces() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.trace"))}
 
 
-def read_beside(name: str, folder: Path) -> str:
-    """Return the text of a file that a scenario names, or of the trace that comes with the package.
-
-    Of a capture, it is a table of the times and sizes of its packets.
+def file_beside(name: str, folder: Path) -> Path:
+    """Return a file that a scenario names, or that of the trace that comes with the package.
 
     Raises
     ------
     SojournError
-        There is none, it cannot be read, or it is too long.
+        There is none.
     """
     shipped = shipped_traces()
     file = folder / name
@@ -182,16 +181,32 @@ def read_beside(name: str, folder: Path) -> str:
         file = shipped[name]
     if not file.is_file():
         raise SojournError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {', '.join(shipped)}")
+    return file
+
+
+def read_beside(name: str, folder: Path) -> str:
+    """Return the text of a file that a scenario names, or of the trace that comes with the package.
+
+    Raises
+    ------
+    SojournError
+        There is none, it cannot be read, it is too long, or it is a capture.
+    """
+    file = file_beside(name, folder)
+    if file.suffix in CAPTURES:
+        raise SojournError(f"{str(file)!r} is a capture; allowed: text (`sojourn trace` sums up captures)")
     try:
-        if file.stat().st_size > _LONGEST_FILE:
-            raise SojournError(f"{file} is longer than {_LONGEST_FILE} bytes; allowed: up to that")
-        if file.suffix in CAPTURES:
-            return _native.captured(str(file))
-        return foreign.read_text(file, most=_LONGEST_FILE)
+        return foreign.read_text(file, most=_LONGEST_TEXT)
     except OSError as error:
         raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
+
+
+def _content(name: str, folder: Path) -> str | Path:
+    """Return what a scenario takes of a file that it names: text, or the capture to be read."""
+    file = file_beside(name, folder)
+    return file if file.suffix in CAPTURES else read_beside(name, folder)
 
 
 def run_many(

@@ -124,7 +124,7 @@ def read_bytes(path: Name, *, within: Name | None = None, most: int = LONGEST) -
     return content
 
 
-def read_text(path: Name, *, within: Name | None = None, most: int = LONGEST, encoding: str = "utf-8") -> str:
+def read_text(path: Name, *, within: Name | None = None, most: int = LONGEST, encoding: str = "utf-8-sig") -> str:
     r"""Return the text of a file; its lines end with ``\n``.
 
     Raises

@@ -9,7 +9,7 @@ from typing import Any
 from sojourn import core
 from sojourn.core import SojournError
 from sojourn.draw import uniform
-from sojourn.traffic import Traffic, udp
+from sojourn.traffic import Traffic
 from sojourn.units import s
 
 
@@ -33,7 +33,6 @@ def flows(
         If the network has no such nodes.
     """
     source, sink = _ends(document, ends)
-    own_rate = {str(kind["name"]) for kind in core.traffic_kinds() if kind["own_rate"]}
     taken = {str(flow["name"]) for flow in document.get("flows", ())}
     found: list[Mapping[str, Any]] = []
     for one in traffic:
@@ -47,7 +46,6 @@ def flows(
                 "to": sink,
                 "count": one.count,
                 "traffic": one,
-                "transport": udp() if kind in own_rate else None,
                 "start": uniform(s(0), s(1)),
             }
         )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn.core import SojournError, read_beside
+from sojourn import _native
+from sojourn.core import CAPTURES, SojournError, file_beside, read_beside
 from sojourn.traffic import Traffic, replay
 from sojourn.units import Time, to_ns
 
@@ -47,8 +50,8 @@ def source(
     Raises
     ------
     SojournError
-        If there is no packet, more than a million, a time that falls or is below 0, or a size that is no whole number
-        of bytes.
+        If there is no packet, more than a million (of a file, ten million), a time that falls or is below 0, or a
+        size that is no whole number of bytes.
 
     Examples
     --------
@@ -59,8 +62,12 @@ def source(
     >>> sj.source(((k / 50, 160) for k in count()), until=sj.s(1))["packets"]
     '0:160 20000000:160x49'
     """
+    capture = None
     if isinstance(packets, str | Path):
-        packets = _pairs(Path(packets))
+        text, capture = _of_file(str(packets))
+        if until is None:
+            return Traffic(replay(packets=text, capture=capture, period=period), count)
+        packets = _pairs(text)
     end = math.inf if until is None else to_ns("until", until)
     gaps, before = [], 0
     for place, pair in enumerate(packets):
@@ -77,7 +84,70 @@ def source(
         raise SojournError("there is no packet; allowed: one or more")
     runs = [(gap, size, len(list(same))) for (gap, size), same in groupby(gaps)]
     text = " ".join(f"{gap}:{size}" + (f"x{times}" if times > 1 else "") for gap, size, times in runs)
-    return Traffic(replay(packets=text, period=period), count)
+    return Traffic(replay(packets=text, capture=capture, period=period), count)
+
+
+def words(account: Mapping[str, Any]) -> dict[str, str]:
+    """Return what became of the frames of a capture, in words: what is counted, and the count.
+
+    Parameters
+    ----------
+    account
+        As the compiled core makes it; an empty one says nothing.
+    """
+    if not account:
+        return {}
+    skipped = account.get("skipped", {})
+    reasons = ", ".join(f"{why} {count:,}" for why, count in skipped.items())
+    return {
+        "frames": f"{account['frames']:,}",
+        "IP packets taken": f"{account['taken']:,}, {account['ip_bytes']:,} B",
+        "skipped": f"{sum(skipped.values()):,} ({reasons})" if skipped else "0",
+        **({"out of order": f"{account['out_of_order']:,}"} if account.get("out_of_order") else {}),
+        **({"end": "in the middle of a frame, which is not counted"} if account.get("cut") else {}),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something about a recorded flow that is not as in its capture.
+
+    Parameters
+    ----------
+    flow
+        The group of flows.
+    text
+        One sentence.
+    """
+
+    flow: str
+    text: str
+
+
+def check(scenario: Mapping[str, Any]) -> tuple[LeftOut, ...]:
+    """Return what flows of a canonical scenario send otherwise than their captures have it."""
+    return tuple(
+        LeftOut(flow["name"], f"flow `{flow['name']}`: {capture['file']}: {what}.")
+        for flow in scenario.get("flows", ())
+        if (capture := (flow.get("traffic") or {}).get("capture"))
+        for what in _left_out(capture)
+    )
+
+
+def _left_out(capture: Mapping[str, Any]) -> Iterator[str]:
+    account = capture["account"]
+    facts = words(account)
+    if account.get("skipped"):
+        yield f"of {facts['frames']} frames these were skipped: {facts['skipped']}"
+    if account.get("out_of_order"):
+        found = facts["out of order"]
+        yield f"{found} packets have a time before that of a packet above them; they were put into order"
+    if account.get("cut"):
+        yield "the file ends in the middle of a frame; what is whole was taken"
+    if capture.get("split"):
+        yield f"{capture['split']:,} packets are longer than 65,535 B, and each is sent as several at the same time"
+    if capture.get("raised"):
+        yield f"{capture['raised']:,} packets are shorter than 29 B, and are sent with 29 B"
 
 
 def _one(place: int, pair: Sequence[Any]) -> tuple[int, int]:
@@ -93,19 +163,24 @@ def _one(place: int, pair: Sequence[Any]) -> tuple[int, int]:
     return round(at * 1e9), int(size)
 
 
-def _pairs(file: Path) -> list[tuple[float, int]]:
-    """Read a table or a capture."""
-    text = read_beside(str(file), Path())
-    head, *lines = text.splitlines() or [""]
-    if [cell.strip() for cell in head.split(",")] != ["time_s", "bytes"]:
-        raise SojournError(f"{file}: line 1: is not the head of a table; allowed: time_s,bytes")
-    found = []
-    for number, line in enumerate(lines, 2):
-        if not line.strip():
-            continue
-        try:
-            at, size = line.split(",")
-            found.append((float(at), int(size)))
-        except ValueError:
-            raise SojournError(f"{file}: line {number}: {line!r} is no packet; allowed: a time, a size") from None
-    return found
+def _of_file(name: str) -> tuple[str, dict[str, Any] | None]:
+    """Return the packets of a table or a capture, and what became of the frames of a capture."""
+    file = file_beside(name, Path())
+    if file.suffix in CAPTURES:
+        packets, account = _native.captured(str(file))
+        return packets, json.loads(account)
+    try:
+        return _native.listed(read_beside(name, Path())), None
+    except SojournError as error:
+        raise SojournError(f"{file}: {error}") from None
+
+
+def _pairs(text: str) -> Iterator[tuple[float, int]]:
+    """Yield time and size of each packet of a list as a scenario has it."""
+    at = 0
+    for run in text.split():
+        gap, _, rest = run.partition(":")
+        size, _, times = rest.partition("x")
+        for _ in range(int(times or 1)):
+            at += int(gap)
+            yield at / 1e9, int(size)

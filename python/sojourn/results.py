@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from sojourn import headline, inert, metrics, stats, suggest, tables
+from sojourn import headline, inert, metrics, recorded, stats, suggest, tables
 from sojourn.core import Document, SojournError, build, version
 from sojourn.scheme import Scheme
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats, alike, repeats, silent, warmup
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sojourn import _native
     from sojourn.plot import Plots
 
-Notice: TypeAlias = warmup.Warning | inert.Inert | silent.Silent | repeats.Repeats | alike.Alike
+Notice: TypeAlias = warmup.Warning | inert.Inert | recorded.LeftOut | silent.Silent | repeats.Repeats | alike.Alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -561,14 +561,16 @@ class Results:
     def warnings(self) -> tuple[Notice, ...]:
         """Warnings to check before trusting the results; each has a sentence in ``text``.
 
-        Settings that have no effect in the runs (:mod:`sojourn.inert`); flows that deliver nothing; schemes whose
+        Settings that have no effect in the runs (:mod:`sojourn.inert`); frames of captures that are not sent again;
+        flows that deliver nothing; schemes whose
         replications are identical, or equal to those of another scheme; schemes whose warm-up is too short, or that
         reached no steady state, which needs time series.
         """
         real = self.meta.get("world") is not None
         settings = inert.check(self.scenario, self.schemes, on_device=real)
         runs: tuple[Notice, ...] = (*silent.check(self), *repeats.check(self), *alike.check(self))
-        return (*settings, *runs, *warmup.check(self))
+        captures = () if real else recorded.check(self.scenario)
+        return (*settings, *captures, *runs, *warmup.check(self))
 
     def summary(
         self, names: Sequence[str] | None = None, *, by: Literal["group", "phase"] | None = None

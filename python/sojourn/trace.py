@@ -1,23 +1,25 @@
 """Rates of links over time: reading traces, looking at them, and making some like those of LTE and of Starlink.
 
-:func:`read` takes a file, or the name of a trace that comes with Sojourn. :func:`lte` and :func:`starlink` make
-traces from published models and measurements; they are random, and the same for the same seed.
+:func:`read` takes a file, or the name of a trace that comes with Sojourn. :func:`summary` sums up a trace or a
+capture of any length, which it reads as a stream. :func:`lte` and :func:`starlink` make traces from published models
+and measurements; they are random, and the same for the same seed.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from sojourn import _native
-from sojourn.core import SojournError, read_beside
+from sojourn.core import CAPTURES, SojournError, file_beside, read_beside
 from sojourn.units import Rate, Time, to_bit_s, to_ns
 from sojourn.wording import line
 
@@ -25,12 +27,113 @@ if TYPE_CHECKING:
     from sojourn.canvas import Picture
     from sojourn.stats import Floats
 
-__all__ = ["Trace", "lte", "read", "starlink"]
+__all__ = ["Summary", "Trace", "lte", "read", "starlink", "summary"]
 
 BYTES: Final = 1500
 """Bytes of IP of one opportunity of a trace in Mahimahi's format."""
-_MOST_CELLS: Final = 10_000_000
 _TICK_S: Final = 0.02
+_ONE_WINDOW: Final = (1 << 63) - 1
+"""Nanoseconds of a window that any trace fits in."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a trace or a capture comes to.
+
+    Parameters
+    ----------
+    name
+        The file's.
+    kind
+        ``opportunities`` (Mahimahi's format), ``rates``, or ``packets`` of a capture.
+    length_s
+        The period; of a table whose last rate holds, the time of its last change; of a capture, the time from its
+        first to its last packet.
+    mean_bit_s
+        The mean rate over this length in bit/s; of a capture, that of its IP packets.
+    window_s
+        Length of a window. A trace that is shorter is one window.
+    rate_bit_s
+        The mean rate in bit/s of each window; a last window that is not whole is left out.
+    longest_gap_s
+        The longest time without an opportunity or a packet, or with a rate of 0; over the end as well where a trace
+        repeats.
+    account
+        Of a capture, what became of its frames: ``frames``, ``taken``, ``ip_bytes``, and where there are some,
+        ``skipped`` by reason, ``out_of_order``, and ``cut``.
+    """
+
+    name: str
+    kind: str
+    length_s: float
+    mean_bit_s: float
+    window_s: float
+    rate_bit_s: Floats
+    longest_gap_s: float
+    account: dict[str, Any] | None = None
+
+    def plot(self) -> Picture:
+        """Draw the mean rate of each window."""
+        from sojourn.canvas import WIDTH, new_figure
+        from sojourn.palette import INK
+
+        rates = self.rate_bit_s / 1e6
+        with new_figure(WIDTH, 2.8, rows=10) as figure:
+            axes = figure.add_subplot()
+            axes.stairs(rates, np.arange(rates.size + 1) * self.window_s, color=INK, linewidth=0.9)
+            axes.set_ylim(bottom=0)
+            axes.margins(x=0)
+            axes.set_xlabel("Time (s)")
+            axes.set_ylabel(f"Rate over {self.window_s * 1e3:g} ms (Mbit/s)")
+            axes.set_title(f"{self.name}: mean {self.mean_bit_s / 1e6:.3g} Mbit/s")
+        return figure
+
+
+def _summed(name: str, found: _native.Summed) -> Summary:
+    kind, length, mean, bits, window, gap, account = found
+    rates = np.frombuffer(bits) / window
+    return Summary(
+        name, kind, length, float(mean), window, rates, gap, None if account is None else json.loads(account)
+    )
+
+
+def _window_ns(window_s: float) -> int:
+    window = round(window_s * 1e9)
+    if not 1 <= window <= _ONE_WINDOW:
+        raise SojournError(f"a window of {window_s:g} s; allowed: 1 ns or more")
+    return window
+
+
+def summary(name: str | Path, *, window_s: float = 0.1, hold: bool = False) -> Summary:
+    """Sum up a trace or a capture, which is read as a stream: memory grows with the number of windows alone.
+
+    Parameters
+    ----------
+    name
+        A file: a trace as of :func:`read`, or a capture (``.pcap``, ``.pcapng``). Or the name of a trace that comes
+        with Sojourn.
+    window_s
+        Length of a window.
+    hold
+        Whether the last rate of a table holds, in place of a repetition.
+
+    Raises
+    ------
+    SojournError
+        If there is no such file, or it is neither a good trace nor a capture.
+
+    Examples
+    --------
+    >>> summary("lte").longest_gap_s < 5
+    True
+    """
+    file, window = file_beside(str(name), Path()), _window_ns(window_s)
+    if file.suffix in CAPTURES:
+        return _summed(file.name, _native.summary_of_capture(str(file), window))
+    try:
+        return _summed(Path(name).name, _native.summary_of_file(str(file), hold, window))
+    except SojournError as error:
+        raise SojournError(f"{Path(name).name}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -68,72 +171,46 @@ class Trace:
         _ = self._facts
 
     @cached_property
-    def _facts(self) -> tuple[float, int, str]:
+    def _facts(self) -> Summary:
+        return self._summary(_ONE_WINDOW)
+
+    def _summary(self, window_ns: int) -> Summary:
         try:
-            length, mean, kind, _ = _native.trace(self.text, self.hold, [])
+            return _summed(self.name, _native.summary_of_text(self.text, self.hold, window_ns))
         except SojournError as error:
             raise SojournError(f"{self.name}: {error}") from None
-        return length, mean, kind
 
     @property
     def length_s(self) -> float:
         """The period in seconds; of a table whose last rate holds, the time of its last change."""
-        return self._facts[0]
+        return self._facts.length_s
 
     @property
     def kind(self) -> str:
         """``opportunities`` (Mahimahi's format) or ``rates``."""
-        return self._facts[2]
+        return self._facts.kind
 
     @property
     def mean_bit_s(self) -> float:
         """The mean rate over a period in bit/s."""
-        return float(self._facts[1])
+        return self._facts.mean_bit_s
+
+    @property
+    def longest_gap_s(self) -> float:
+        """The longest time in seconds without an opportunity, or with a rate of 0, over the end as well."""
+        return self._facts.longest_gap_s
 
     def bits(self, times_s: Sequence[float] | Floats) -> Floats:
         """Return how many bits the link can send from the start to each of some times in seconds."""
-        return np.array(_native.trace(self.text, self.hold, [float(at) for at in times_s])[3])
+        return np.array(_native.trace(self.text, self.hold, [float(at) for at in times_s]))
 
     def rate_bit_s(self, window_s: float = 0.1) -> Floats:
         """Return the mean rate in bit/s of each window of a period; a last window that is not whole is left out."""
-        count = max(int(self.length_s / window_s + 1e-9), 1)
-        if count > _MOST_CELLS:
-            raise SojournError(f"{self.name}: {count} windows of {window_s:g} s; allowed: up to {_MOST_CELLS}")
-        rates: Floats = np.diff(self.bits(_times(count, window_s))) / window_s
-        return rates
-
-    @cached_property
-    def longest_gap_s(self) -> float:
-        """The longest time in seconds without an opportunity, or with a rate of 0, to 1 ms, over the end as well."""
-        step = max(1e-3, 2 * self.length_s / _MOST_CELLS)
-        count = max(round((self.length_s if self.hold else 2 * self.length_s) / step), 1)
-        sends = np.flatnonzero(np.diff(self.bits(_times(count, step))) > 0)
-        if sends.size < 2:
-            return self.length_s
-        between = int(np.diff(sends).max()) - (0 if self.kind == "opportunities" else 1)
-        return between * step
+        return self._summary(_window_ns(window_s)).rate_bit_s
 
     def plot(self, window_s: float = 0.1) -> Picture:
         """Draw the mean rate of each window over a period."""
-        from sojourn.canvas import WIDTH, new_figure
-        from sojourn.palette import INK
-
-        rates = self.rate_bit_s(window_s) / 1e6
-        with new_figure(WIDTH, 2.8, rows=10) as figure:
-            axes = figure.add_subplot()
-            axes.stairs(rates, np.arange(rates.size + 1) * window_s, color=INK, linewidth=0.9)
-            axes.set_ylim(bottom=0)
-            axes.margins(x=0)
-            axes.set_xlabel("Time (s)")
-            axes.set_ylabel(f"Rate over {window_s * 1e3:g} ms (Mbit/s)")
-            axes.set_title(f"{self.name}: mean {self.mean_bit_s / 1e6:.3g} Mbit/s")
-        return figure
-
-
-def _times(count: int, step_s: float) -> Floats:
-    """Return the edges of so many windows."""
-    edges: Floats = np.arange(count + 1, dtype=np.float64) * np.float64(step_s)
-    return edges
+        return self._summary(_window_ns(window_s)).plot()
 
 
 def read(name: str | Path, *, hold: bool = False) -> Trace:

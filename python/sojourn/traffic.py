@@ -505,7 +505,13 @@ def request_response(
 
 
 def replay(
-    count: int | None = None, /, *, file: str | None = None, packets: str | None = None, period: Time | None = None
+    count: int | None = None,
+    /,
+    *,
+    capture: Mapping[str, Any] | None = None,
+    file: str | None = None,
+    packets: str | None = None,
+    period: Time | None = None,
 ) -> Traffic:
     """Packets of recorded times and sizes.
 
@@ -516,18 +522,23 @@ def replay(
     ----------
     count
         Number of users or flows of it, for :meth:`Network.add`; by default 1.
+    capture
+        What became of the frames of the capture that `packets` are from. Sojourn writes it when it reads a capture,
+        and reports show it.
     file
         File of the packets, found from the scenario's folder. The first line of a table is `time_s,bytes` (or
         `time_ms,bytes`), and each other line has the time since the start and the payload of a packet. Of a capture
-        (`.pcap`, `.pcapng`) every IP packet is taken, the first at the flow's start, with a payload of 28 B less than
-        its length, which is the header of UDP.
+        (`.pcap`, `.pcapng`) every IP packet is taken in the order of time, the first at the flow's start, with a
+        payload of 28 B less than its length, which is the header of UDP.
     packets
         Packets, each as nanoseconds since the one before (or the flow's start), a colon, and bytes of payload;
         `20000000:160x50` stands for 50 packets.
     period
         Time after which the packets start again; without it they are sent once.
     """
-    return _traffic(count, "replay", file=(file, None), packets=(packets, None), period=(period, "time"))
+    return _traffic(
+        count, "replay", capture=(capture, None), file=(file, None), packets=(packets, None), period=(period, "time")
+    )
 
 
 def tcp(

@@ -293,6 +293,10 @@ NO_RESULT: Final[Mapping[str, str]] = {
     "seed": "is given with each task of this test",
     "kind": "chooses the table",
     "file": "is replaced by the content of the file when a scenario is read",
+    **dict.fromkeys(
+        ("capture", "account", "frames", "taken", "ip_bytes", "skipped", "out_of_order", "cut", "split", "raised"),
+        "says in reports what a capture had",
+    ),
 }
 """Keys that are no settings, and why."""
 

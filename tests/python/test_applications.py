@@ -13,6 +13,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import SojournError, groups
+from sojourn.report import words
 
 
 def line(seconds: float = 12.0) -> sj.Network:
@@ -135,6 +136,20 @@ def test_captures_are_replayed(tmp_path: Path) -> None:
     file = tmp_path / "call.pcap"
     file.write_bytes(head + b"".join(records))
     assert sj.source(file)["packets"] == "0:172 20000000:172x4"
+    assert sj.source(file, until=sj.ms(50))["packets"] == "0:172 20000000:172x2"
+    # The account goes with the packets, into reports and warnings. Over UDP, without being asked for.
+    account = {"frames": 6, "taken": 5, "ip_bytes": 1000, "skipped": {"ether_type_0x0806": 1}}
+    net = line(1).flow(name="x", from_="server", to="client", traffic=sj.replay(file=str(file)))
+    flow = net.canonical()["flows"][0]
+    assert flow["traffic"]["capture"] == {"file": "call.pcap", "account": account}
+    assert flow["transport"] == {"kind": "udp", "header": "28 B"}
+    results = sj.run(net, series=None, progress=False)
+    document = results.to_document()
+    assert document["scenario"]["flows"][0]["traffic"]["capture"]["account"] == account
+    told = "flow `x`: call.pcap: of 6 frames these were skipped: 1 (ether_type_0x0806 1)."
+    assert told in document["warnings"]
+    shown = " ".join(map(str, words.elements(results.scenario)))
+    assert "of call.pcap (frames: 6, IP packets taken: 5, 1,000 B, skipped: 1 (ether_type_0x0806 1))" in shown
     (tmp_path / "bad.pcap").write_bytes(b"no")
     with pytest.raises(SojournError, match="is neither pcap nor pcapng"):
         sj.source(tmp_path / "bad.pcap")

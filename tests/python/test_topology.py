@@ -86,6 +86,29 @@ def test_graphml_errors_name_file_line_and_key(old: str, new: str, line: int, sa
     assert says in str(refused.value)
 
 
+def test_other_xml_is_refused_with_its_root() -> None:
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>'
+    sndlib = '<?xml version="1.0"?>\n<network xmlns="http://sndlib.zib.de/network"><nodes/></network>'
+    empty = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph/></graphml>'
+    for text, says in (
+        (drawing, "x.xml, line 1: the XML is <svg>; allowed: GraphML, <graphml>"),
+        (sndlib, "x.xml, line 2: is SNDlib's own XML, which is not read; allowed: GraphML, or the package topohub's"),
+        (empty, "x: has no router; allowed: at least one link between two routers"),
+    ):
+        with pytest.raises(SojournError) as refused:
+            topology.parse(text, source="x.xml")
+        assert says in str(refused.value)
+
+
+def test_a_capacity_without_a_unit_is_told() -> None:
+    text = (
+        '<graphml><key id="c" for="edge" attr.name="capacity"/><graph><node id="a"/><node id="b"/>'
+        '<edge source="a" target="b"><data key="c">10</data></edge></graph></graphml>'
+    )
+    assert "`capacity` of edges not read" in topology.parse(text, source="x.graphml").notes[0]
+    assert not topology.parse(text.replace('"capacity"', '"LinkSpeedRaw"'), source="x.graphml").notes
+
+
 def test_as_rel(tmp_path: Path) -> None:
     text = "# source: somewhere\n1|2|-1\n2|3|0|bgp\n"
     (tmp_path / "20240101.as-rel.txt.bz2").write_bytes(bz2.compress(text.encode()))

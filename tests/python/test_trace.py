@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import struct
 from collections import deque
 from pathlib import Path
 
@@ -117,6 +119,40 @@ def test_a_trace_tells_its_length_mean_quantiles_and_longest_gap() -> None:
     table = trace.Trace("table", "time_s,rate_mbit_s\n0,1\n1,0\n1.25,2\n")
     assert (table.length_s, table.longest_gap_s) == (1.5, pytest.approx(0.25))
     assert table.mean_bit_s == pytest.approx((1 + 0.5) / 1.5 * 1e6, abs=1)
+
+
+def test_long_traces_keep_their_resolution_and_a_byte_order_mark_is_no_column(tmp_path: Path) -> None:
+    # 3 ms without a rate after 6,000 s. The last rate holds for 997 ms, as the one before it.
+    table = tmp_path / "gap.csv"
+    table.write_text("time_s,rate_mbit_s\n0,5\n6000,0\n6000.003,5\n6001,5\n", encoding="utf-8-sig")
+    found = trace.summary(table)
+    assert (found.length_s, found.longest_gap_s, found.rate_bit_s.size) == (6001.997, 0.003, 60_019)
+    read = trace.read(table)
+    assert (read.longest_gap_s, read.length_s, read.rate_bit_s().tolist()) == (
+        *(found.longest_gap_s, found.length_s),
+        found.rate_bit_s.tolist(),
+    )
+    with pytest.raises(sj.SojournError, match=r"gap.csv: has .* windows of 1 ns; allowed: up to 10000000"):
+        trace.summary(table, window_s=1e-9)
+
+
+def test_the_command_sums_up_captures(command: Command, tmp_path: Path) -> None:
+    # 1,000 B of IPv4 at 2 s, 0 s and 3 s, one spanning tree, and a frame that is cut.
+    packet = bytes(12) + b"\x08\x00\x45\x00" + struct.pack(">H", 1000) + bytes(996)
+    tree = bytes(12) + b"\x00\x26\x42\x42\x03" + bytes(43)
+    frames = [(2, packet), (0, packet), (3, packet), (3, tree), (4, packet)]
+    records = [struct.pack("<IIII", at, 0, len(frame), len(frame)) + frame for at, frame in frames]
+    file = tmp_path / "call.pcap"
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records)[:-1])
+    found = json.loads(command("trace", str(file), "--json", "--window", "1s").stdout)
+    account = {"frames": 4, "taken": 3, "ip_bytes": 3000, "skipped": {"llc": 1}, "out_of_order": 1, "cut": True}
+    assert found["account"] == account
+    # 24,000 bits in 3 s; from 0 s to 2 s nothing.
+    assert (found["duration_s"], found["rate_bit_s_mean"], found["longest_gap_s"]) == (3.0, 8000.0, 2.0)
+    shown = command("trace", str(file)).stdout
+    assert "IP packets taken                 3, 3,000 B" in shown
+    assert "skipped                          1 (llc 1)" in shown
+    assert "in the middle of a frame" in shown
 
 
 def test_shipped_traces_are_what_the_makers_make() -> None:

@@ -33,7 +33,7 @@ mod packet;
 mod params;
 mod pool;
 mod queue;
-mod rates;
+pub mod rates;
 pub mod registry;
 mod replace;
 mod server;

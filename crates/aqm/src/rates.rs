@@ -4,8 +4,11 @@
 
 mod read;
 mod steps;
+mod summary;
 
+pub use read::{Entry, Lines};
 pub use steps::Steps;
+pub use summary::{Summary, Totals};
 
 use alloc::format;
 use alloc::string::String;
@@ -46,18 +49,24 @@ impl Opportunities {
     /// # Errors
     /// None, all at 0, falling ones with the number (from 1) of the first that falls, or more than a year.
     pub fn new(at: Vec<u64>) -> Result<Self, String> {
-        const YEAR: u64 = 366 * 86_400_000;
         if let Some(n) = at.windows(2).position(|pair| matches!(pair, [a, b] if a > b)) {
             return Err(format!("opportunity {} comes before the one above it; allowed: times that never fall", n + 2));
         }
-        match at.last() {
+        Self::ends(at.last().copied())?;
+        Ok(Self { at })
+    }
+
+    /// Whether opportunities may end with this one, in milliseconds.
+    fn ends(last: Option<u64>) -> Result<(), String> {
+        const YEAR: u64 = 366 * 86_400_000;
+        match last {
             None => Err("has no delivery opportunity; allowed: at least one".into()),
             Some(0) => {
                 Err("has delivery opportunities at 0 only, so that its period is 0; allowed: a last time above 0"
                     .into())
             }
-            Some(last) if *last > YEAR => Err(format!("lasts {last} ms; allowed: up to a year, {YEAR} ms")),
-            Some(_) => Ok(Self { at }),
+            Some(last) if last > YEAR => Err(format!("lasts {last} ms; allowed: up to a year, {YEAR} ms")),
+            Some(_) => Ok(()),
         }
     }
 

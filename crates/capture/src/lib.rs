@@ -1,18 +1,30 @@
-//! Files of captured frames: pcap and pcapng are read and written.
+//! Files of captured frames: pcap and pcapng are read and written, and the IP packets within frames are found.
 //!
-//! The device replays and records them, the simulator writes what passes its queues.
+//! The device replays and records frames, the simulator replays packets and writes what passes its queues. Both read files by
+//! [`Frames`] and link layers by [`link`].
 
+mod account;
+mod frames;
+mod ip;
+pub mod link;
+mod packets;
 mod pcap;
 pub mod pcapng;
 mod read;
+#[cfg(test)]
+mod tests;
 
+pub use account::{Account, Skip};
+pub use frames::{Frame, Frames};
+pub use ip::{ipv4_length, ipv6_length, Fault};
+pub use link::Link;
+pub use packets::{Packet, Packets};
 pub use pcap::Writer;
 pub use read::{Capture, Record};
 
-use pcap_file::PcapError;
 use std::fmt;
 
-/// Longest frame that is read or written.
+/// Longest frame that is read or written: libpcap's own limit.
 const LONGEST: u32 = 262_144;
 
 /// A file that cannot be read or written.
@@ -31,10 +43,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-fn said(error: &PcapError) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
-}

@@ -1,27 +1,17 @@
 //! Writes pcap with nanoseconds.
 
-use crate::{said, Error, LONGEST};
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, Endianness, TsResolution};
+use crate::{Error, LONGEST};
 use sojourn_units::Instant;
-use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 
-/// Writes frames with nanoseconds.
+/// Writes frames with nanoseconds, in this machine's byte order.
+#[derive(Debug)]
 pub struct Writer {
     name: String,
     /// `None` once all is written.
-    writer: Option<PcapWriter<BufWriter<File>>>,
-}
-
-impl fmt::Debug for Writer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("name", &self.name).finish_non_exhaustive()
-    }
+    file: Option<BufWriter<File>>,
 }
 
 impl Writer {
@@ -30,18 +20,17 @@ impl Writer {
     /// # Errors
     /// It cannot be written.
     pub fn create(path: &Path) -> Result<Self, Error> {
+        const NANOSECONDS: u32 = 0xa1b2_3c4d;
+        const VERSION: [u16; 2] = [2, 4];
+        const ETHERNET: u32 = 1;
         let name = path.display().to_string();
-        let failed = |what: String| Error { file: name.clone(), what };
-        let file = File::create(path).map_err(|error| failed(error.to_string()))?;
-        let header = PcapHeader {
-            snaplen: LONGEST,
-            datalink: DataLink::ETHERNET,
-            ts_resolution: TsResolution::NanoSecond,
-            endianness: Endianness::native(),
-            ..PcapHeader::default()
-        };
-        let writer = PcapWriter::with_header(BufWriter::new(file), header).map_err(|error| failed(said(&error)))?;
-        Ok(Self { name, writer: Some(writer) })
+        let failed = |error: io::Error| Error { file: name.clone(), what: error.to_string() };
+        let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+        let [major, minor] = VERSION.map(u16::to_ne_bytes);
+        let words = [0, 0, LONGEST, ETHERNET].map(u32::to_ne_bytes);
+        let header = [&NANOSECONDS.to_ne_bytes()[..], &major, &minor, words.as_flattened()].concat();
+        file.write_all(&header).map_err(failed)?;
+        Ok(Self { name, file: Some(file) })
     }
 
     /// A frame, `at` nanoseconds since 1970.
@@ -49,13 +38,14 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&mut self, at: Instant, contents: &[u8]) -> Result<(), Error> {
-        let packet = PcapPacket {
-            timestamp: Duration::from_nanos(at.nanos()).min(Duration::from_secs(u64::from(u32::MAX))),
-            orig_len: contents.len() as u32,
-            data: Cow::Borrowed(contents),
-        };
-        let written = self.writer.as_mut().map_or(Ok(0), |writer| writer.write_packet(&packet));
-        written.map(|_| ()).map_err(|error| Error { file: self.name.clone(), what: said(&error) })
+        const SECOND: u64 = 1_000_000_000;
+        let Some(file) = self.file.as_mut() else { return Ok(()) };
+        // The latest time that fits.
+        let at = at.nanos().min(u64::from(u32::MAX) * SECOND);
+        let length = contents.len() as u32;
+        let header = [(at / SECOND) as u32, (at % SECOND) as u32, length, length].map(u32::to_ne_bytes);
+        let written = file.write_all(header.as_flattened()).and_then(|()| file.write_all(contents));
+        written.map_err(|error| Error { file: self.name.clone(), what: error.to_string() })
     }
 
     /// Sees to it that all is in the file; nothing is written after it.
@@ -63,8 +53,7 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let flushed = writer.into_writer().flush();
-        flushed.map_err(|error| Error { file: self.name.clone(), what: error.to_string() })
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.flush().map_err(|error| Error { file: self.name.clone(), what: error.to_string() })
     }
 }

@@ -1,19 +1,10 @@
 //! Writes pcapng (draft-ietf-opsawg-pcapng) with nanoseconds: one section, one interface, packets with comments.
 
-use crate::{said, Error};
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::pcapng::blocks::name_resolution::{Ipv4Record, NameResolutionBlock, Record};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
-use pcap_file::{DataLink, Endianness};
+use crate::Error;
 use sojourn_units::{BitRate, Instant};
-use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 
 /// Nanoseconds: `if_tsresol` is the negative power of ten.
 const NANOSECONDS: u8 = 9;
@@ -46,17 +37,21 @@ pub enum Said<'a> {
     Outbound,
 }
 
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const NAMES: u32 = 4;
+const ENHANCED_PACKET: u32 = 6;
+const ETHERNET: u16 = 1;
+const COMMENT: u16 = 1;
+
 /// Writes packets of Ethernet that passed one interface.
+#[derive(Debug)]
 pub struct Writer {
     name: String,
     /// `None` once all is written.
-    writer: Option<PcapNgWriter<BufWriter<File>>>,
-}
-
-impl fmt::Debug for Writer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("name", &self.name).finish_non_exhaustive()
-    }
+    file: Option<BufWriter<File>>,
+    /// The body of a block; its memory is used again.
+    body: Vec<u8>,
 }
 
 impl Writer {
@@ -77,26 +72,35 @@ impl Writer {
     }
 
     fn begin(path: &Path, file: io::Result<File>, about: &About<'_>) -> Result<Self, Error> {
+        const USER_APPLICATION: u16 = 4;
+        const NAME: u16 = 2;
+        const DESCRIPTION: u16 = 3;
+        const SPEED: u16 = 8;
+        const RESOLUTION: u16 = 9;
         let name = path.display().to_string();
         let file = file.map_err(|error| Error { file: name.clone(), what: error.to_string() })?;
-        let mut options = Vec::new();
-        if !about.application.is_empty() {
-            options.push(SectionHeaderOption::UserApplication(about.application.to_owned().into()));
-        }
-        if !about.comment.is_empty() {
-            options.push(SectionHeaderOption::Comment(about.comment.to_owned().into()));
-        }
-        let section = SectionHeaderBlock { endianness: Endianness::Little, options, ..SectionHeaderBlock::default() };
-        let writer = PcapNgWriter::with_section_header(BufWriter::new(file), section);
-        let writer = writer.map_err(|error| Error { file: name.clone(), what: said(&error) })?;
-        let mut this = Self { name, writer: Some(writer) };
-        let mut options = vec![InterfaceDescriptionOption::IfName(about.interface.into())];
-        if !about.description.is_empty() {
-            options.push(InterfaceDescriptionOption::IfDescription(about.description.into()));
-        }
-        options.extend(about.rate.map(|rate| InterfaceDescriptionOption::IfSpeed(rate.bit_s())));
-        options.push(InterfaceDescriptionOption::IfTsResol(NANOSECONDS));
-        this.block(InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: about.snaplen, options })?;
+        let mut this = Self { name, file: Some(BufWriter::new(file)), body: Vec::new() };
+        // Byte order, version 1.0, a length that is not known beforehand.
+        this.begin_block();
+        this.put(&0x1a2b_3c4d_u32.to_le_bytes());
+        this.put(&[1, 0, 0, 0]);
+        this.put(&u64::MAX.to_le_bytes());
+        let section = [(USER_APPLICATION, about.application), (COMMENT, about.comment)];
+        this.options(section.iter().filter(|(_, text)| !text.is_empty()).map(|(code, text)| (*code, text.as_bytes())));
+        this.end_block(SECTION_HEADER)?;
+        this.begin_block();
+        this.put(&[ETHERNET.to_le_bytes(), [0; 2]].concat());
+        this.put(&about.snaplen.to_le_bytes());
+        let rate = about.rate.map(|rate| rate.bit_s().to_le_bytes());
+        let description = Some(about.description.as_bytes()).filter(|text| !text.is_empty());
+        let options = [
+            (NAME, Some(about.interface.as_bytes())),
+            (DESCRIPTION, description),
+            (SPEED, rate.as_ref().map(|rate| &rate[..])),
+            (RESOLUTION, Some(&[NANOSECONDS][..])),
+        ];
+        this.options(options.into_iter().filter_map(|(code, value)| Some((code, value?))));
+        this.end_block(INTERFACE)?;
         Ok(this)
     }
 
@@ -105,10 +109,13 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn names<'a>(&mut self, names: impl Iterator<Item = ([u8; 4], &'a str)>) -> Result<(), Error> {
-        let record = |(address, name): ([u8; 4], &'a str)| {
-            Record::Ipv4(Ipv4Record { ip_addr: address.to_vec().into(), names: vec![name.into()] })
-        };
-        self.block(NameResolutionBlock { records: names.map(record).collect(), options: Vec::new() })
+        const IPV4: u16 = 1;
+        self.begin_block();
+        for (address, name) in names {
+            self.entry(IPV4, &[&address[..], name.as_bytes(), &[0]].concat());
+        }
+        self.put(&[0; 4]);
+        self.end_block(NAMES)
     }
 
     /// A packet that had `length` bytes, of which `data` are kept, `at` nanoseconds since 1970.
@@ -116,18 +123,20 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn packet(&mut self, at: Instant, length: u32, data: &[u8], said: Said<'_>) -> Result<(), Error> {
-        let said = match said {
-            Said::Comment(text) => EnhancedPacketOption::Comment(text.into()),
-            Said::Inbound => EnhancedPacketOption::Flags(1),
-            Said::Outbound => EnhancedPacketOption::Flags(2),
-        };
-        self.block(EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: Duration::from_nanos(at.nanos()),
-            original_len: length,
-            data: Cow::Borrowed(data),
-            options: vec![said],
-        })
+        const FLAGS: u16 = 2;
+        self.begin_block();
+        let nanos = at.nanos();
+        for word in [0, (nanos >> 32) as u32, nanos as u32, data.len() as u32, length] {
+            self.put(&word.to_le_bytes());
+        }
+        self.put(data);
+        self.pad();
+        match said {
+            Said::Comment(text) => self.options([(COMMENT, text.as_bytes())].into_iter()),
+            Said::Inbound => self.options([(FLAGS, &1_u32.to_le_bytes()[..])].into_iter()),
+            Said::Outbound => self.options([(FLAGS, &2_u32.to_le_bytes()[..])].into_iter()),
+        }
+        self.end_block(ENHANCED_PACKET)
     }
 
     /// Sees to it that all is in the file; nothing is written after it.
@@ -135,13 +144,45 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let flushed = writer.into_inner().flush();
-        flushed.map_err(|error| Error { file: self.name.clone(), what: error.to_string() })
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.flush().map_err(|error| Error { file: self.name.clone(), what: error.to_string() })
     }
 
-    fn block<'a>(&mut self, block: impl PcapNgBlock<'a>) -> Result<(), Error> {
-        let written = self.writer.as_mut().map_or(Ok(0), |writer| writer.write_pcapng_block(block));
-        written.map(|_| ()).map_err(|error| Error { file: self.name.clone(), what: said(&error) })
+    fn begin_block(&mut self) {
+        self.body.clear();
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.body.extend_from_slice(bytes);
+    }
+
+    /// Everything begins at a multiple of four bytes.
+    fn pad(&mut self) {
+        self.body.resize(self.body.len().next_multiple_of(4), 0);
+    }
+
+    /// An option, or a record of names: type, length, value. A value that is too long is cut.
+    fn entry(&mut self, code: u16, value: &[u8]) {
+        let value = value.get(..usize::from(u16::MAX)).unwrap_or(value);
+        self.put(&code.to_le_bytes());
+        self.put(&(value.len() as u16).to_le_bytes());
+        self.put(value);
+        self.pad();
+    }
+
+    fn options<'a>(&mut self, options: impl Iterator<Item = (u16, &'a [u8])>) {
+        let before = self.body.len();
+        options.for_each(|(code, value)| self.entry(code, value));
+        if self.body.len() > before {
+            self.put(&[0; 4]);
+        }
+    }
+
+    fn end_block(&mut self, kind: u32) -> Result<(), Error> {
+        let Some(file) = self.file.as_mut() else { return Ok(()) };
+        let length = (self.body.len() as u32 + 12).to_le_bytes();
+        let parts = [&kind.to_le_bytes()[..], &length, &self.body, &length];
+        let written = parts.into_iter().try_for_each(|part| file.write_all(part));
+        written.map_err(|error| Error { file: self.name.clone(), what: error.to_string() })
     }
 }

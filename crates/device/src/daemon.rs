@@ -515,10 +515,15 @@ pub struct Replayed {
     pub took_s: f64,
     /// Of the ports, A and B.
     pub ports: [PortCounters; 2],
+    /// Of the captures that they read: what became of their frames.
+    pub captures: [Option<port::Account>; 2],
     /// Of the queues, A to B and B to A.
     pub queues: [QueueCounts; 2],
     /// The windows that closed.
     pub windows: Vec<Recent>,
+    /// What to know before the numbers are used.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// Runs the captures that the ports of `config` read through its directions in virtual time. Windows are stored where it says so.
@@ -548,11 +553,19 @@ pub fn replay(config: &Config) -> Result<Replayed, DaemonError> {
     let outcome = offline::run(pool, files, ways(config, seed, config.keys(seed)?, &windows, store.as_ref()))?;
     let queues = outcome.paths.each_ref().map(|path| path.counters().into());
     let (took_s, ports) = (outcome.took.seconds(), outcome.ports);
+    let warnings = [(&config.ports.a, 0), (&config.ports.b, 1)].into_iter().flat_map(|(table, side)| {
+        let (input, file) = (outcome.inputs[side].as_ref(), table.read.as_deref());
+        input
+            .zip(file)
+            .map_or(Vec::new(), |(input, file)| input.warnings(file, ports[side].oversize, config.frames.size.0.get()))
+    });
+    let warnings = warnings.collect();
+    let captures = outcome.inputs.each_ref().map(|input| input.as_ref().map(|input| input.account.clone()));
     // The sinks go before the store waits for them.
     drop(outcome);
     if let Some(store) = store {
         store.close()?;
     }
     let windows = windows.lock().unwrap_or_else(PoisonError::into_inner).latest(usize::MAX);
-    Ok(Replayed { took_s, ports, queues, windows })
+    Ok(Replayed { took_s, ports, captures, queues, windows, warnings })
 }

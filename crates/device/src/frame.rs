@@ -1,12 +1,13 @@
 //! What the pipeline reads off a frame, and the ECN mark and the codepoint that it writes.
 //!
-//! Ethernet II with VLAN tags, PPPoE and MPLS before IP, IPv4 (RFC 791), IPv6 with extension headers (RFC 8200), TCP,
-//! UDP, ICMP. Bound: a fixed number of tags, labels, extension headers and TCP options. A frame that cannot be read is
+//! Ethernet II with VLAN tags, PPPoE and MPLS before IP, which [`sojourn_capture`] reads for the simulator, too; IPv4 (RFC 791),
+//! IPv6 with extension headers (RFC 8200), TCP, UDP, ICMP. Bound: a fixed number of tags, labels, extension headers and TCP options. A frame that cannot be read is
 //! class `other`, hashed by its Ethernet addresses, and forwarded as a bridge would; only what is wrong with it is counted.
 
 mod headers;
 mod key;
-mod link;
+#[cfg(test)]
+mod link_tests;
 mod mark;
 #[cfg(test)]
 mod tests;
@@ -16,34 +17,8 @@ pub use key::Key;
 pub use mark::{set_ce, set_dscp};
 
 use sojourn_aqm::AckFields;
+pub use sojourn_capture::Fault;
 pub use sojourn_measure::window::Class;
-
-/// What is wrong with a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Fault {
-    /// Shorter than an Ethernet header.
-    Runt,
-    /// A header, or the length that the IP header states, goes beyond the end of the frame.
-    Truncated,
-    /// A version or header length that its protocol does not have.
-    Malformed,
-}
-
-impl Fault {
-    /// All, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Runt, Self::Truncated, Self::Malformed];
-
-    /// `runt`, `truncated` or `malformed`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Runt => "runt",
-            Self::Truncated => "truncated",
-            Self::Malformed => "malformed",
-        }
-    }
-}
 
 /// What was read off a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

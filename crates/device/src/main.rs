@@ -172,6 +172,7 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             let config = config::load(&file)?;
             warn(&config.warnings());
             let outcome = daemon::replay(&config)?;
+            warn(&outcome.warnings);
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&outcome)?);
         }
         Task::Keys => print!("{}", config::reference()),

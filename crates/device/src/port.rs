@@ -26,7 +26,7 @@ pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
 pub use loopback::{loopback, Far, Loopback};
 pub use pcap::{Now, Pace, Pcap};
-pub use sojourn_capture::{Capture, Record, Writer};
+pub use sojourn_capture::{Account, Capture, Record, Writer};
 pub use tracer::Tracer;
 
 use crate::pool::{Frame, Pool};
@@ -135,6 +135,11 @@ pub trait Port: Send {
     /// How it works, for status and logs: `af_xdp, native, copy`.
     fn mode(&self) -> &str {
         ""
+    }
+
+    /// What became of the frames of the file that it reads, and the longest that the pool had no room for.
+    fn file(&self) -> Option<(&Account, usize)> {
+        None
     }
 
     /// Nothing is received or sent any more: sees to it that what was sent is where it belongs.

@@ -5,6 +5,7 @@ mod gym;
 mod plugin;
 mod reports;
 mod stepper;
+mod summary;
 mod users;
 
 use pyo3::create_exception;
@@ -15,7 +16,7 @@ use serde_json::{json, Value};
 use sojourn_aqm::acts::Acts;
 use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
-use sojourn_sim::scenario::Network;
+use sojourn_sim::scenario::{Content, Network};
 use sojourn_sim::traces::{self, DecisionLogs, PacketTraces, GREATEST_SNAPLEN, LEAST_SNAPLEN};
 use sojourn_sim::traffic;
 use sojourn_sim::transport::congestion;
@@ -178,15 +179,18 @@ fn bounds() -> String {
 }
 
 /// The canonical JSON of a scenario, after the overrides `sets` ("key=value"). `read` gives the text of a file that the scenario
-/// names, or raises a `SojournError`.
+/// names, or the path of a capture, or raises a `SojournError`.
 #[pyfunction]
 #[pyo3(signature = (text, source, sets, read=None))]
 fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Option<Py<PyAny>>) -> PyResult<String> {
     let document = match read {
         None => scenario::load(text, source, &sets),
         Some(read) => scenario::load_with(text, source, &sets, &|file| {
-            let text = read.call1(py, (file,)).and_then(|text| text.extract::<String>(py));
-            text.map_err(|error| error.value(py).to_string())
+            let content = read.call1(py, (file,)).and_then(|content| match content.extract::<String>(py) {
+                Ok(text) => Ok(Content::from(text.as_str())),
+                Err(_) => Ok(Content::Capture(content.extract(py)?)),
+            });
+            content.map_err(|error| error.value(py).to_string())
         }),
     };
     let document = document.map_err(refuse)?;
@@ -207,22 +211,25 @@ fn inert(scenario: &str, schemes: Vec<(String, String)>, on_device: bool) -> PyR
     Ok(json!(found).to_string())
 }
 
-/// The IP packets of a capture as a table of time and payload, which traffic of the kind `replay` reads.
+/// The IP packets of a capture as traffic of the kind `replay` has them, and what became of its frames as JSON.
 #[pyfunction]
-fn captured(path: PathBuf) -> PyResult<String> {
-    traffic::replay::captured(&path).map_err(refuse)
+fn captured(py: Python<'_>, path: PathBuf) -> PyResult<(String, String)> {
+    let found = py.detach(|| traffic::replay::captured(&path));
+    let (packets, capture) = found.map_err(|why| refuse(format!("{}: {why}", path.display())))?;
+    Ok((packets, json!(capture).to_string()))
 }
 
-/// What a trace lets a link send: its length and mean rate, and the bits that it can send from the start to each of the times.
+/// The packets of a table of times and sizes, likewise.
 #[pyfunction]
-fn trace(text: &str, hold: bool, times_s: Vec<f64>) -> PyResult<(f64, u64, &'static str, Vec<f64>)> {
+fn listed(text: &str) -> PyResult<String> {
+    traffic::replay::listed(text).map_err(refuse)
+}
+
+/// The bits that a link can send by a trace from the start to each of the times.
+#[pyfunction]
+fn trace(text: &str, hold: bool, times_s: Vec<f64>) -> PyResult<Vec<f64>> {
     let rates = Rates::read(text, !hold, None).map_err(refuse)?;
-    let kind = match rates {
-        Rates::Opportunities(_) => "opportunities",
-        Rates::Steps(_) => "rates",
-    };
-    let bits = times_s.iter().map(|at| rates.offered_bits(Instant::ZERO + Span::from_seconds(*at))).collect();
-    Ok((rates.length().seconds(), rates.mean().bit_s(), kind, bits))
+    Ok(times_s.iter().map(|at| rates.offered_bits(Instant::ZERO + Span::from_seconds(*at))).collect())
 }
 
 #[derive(Deserialize)]
@@ -421,7 +428,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bounds, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(inert, module)?)?;
+    module.add_function(wrap_pyfunction!(listed, module)?)?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
+    module.add_function(wrap_pyfunction!(summary::summary_of_text, module)?)?;
+    module.add_function(wrap_pyfunction!(summary::summary_of_file, module)?)?;
+    module.add_function(wrap_pyfunction!(summary::summary_of_capture, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_batch, module)?)?;
     module.add_function(wrap_pyfunction!(plugin::plugin_add_library, module)?)?;

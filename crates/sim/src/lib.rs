@@ -12,6 +12,7 @@ mod port;
 mod random;
 pub mod scenario;
 pub mod simulation;
+pub mod summary;
 pub mod traces;
 pub mod traffic;
 pub mod transport;

@@ -32,6 +32,7 @@ pub use trace::{StateTable, Trace, TraceTable};
 
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Path};
+use std::path::PathBuf;
 
 /// Reads a scenario in TOML, or in JSON when it starts with a brace, applies the overrides `KEY=VALUE` in their order,
 /// and checks it whole. `source` is the file's name in errors.
@@ -42,7 +43,34 @@ pub fn load(text: &str, source: &str, sets: &[String]) -> Result<Document, Error
     load_with(text, source, sets, &|_| Err("names a file, and none can be read here".to_owned()))
 }
 
-/// As [`load`], with the files that the scenario names: `read` gives the text of one, or why there is none. Their content takes
+/// What is in a file that a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// Captured packets, which are read from the file.
+    Capture(PathBuf),
+}
+
+impl From<&str> for Content {
+    /// Without a byte order mark before it.
+    fn from(text: &str) -> Self {
+        Self::Text(text.trim_start_matches('\u{feff}').to_owned())
+    }
+}
+
+impl Content {
+    fn text(&self) -> Result<&str, String> {
+        match self {
+            Self::Text(text) => Ok(text),
+            Self::Capture(_) => {
+                Err("is a capture, which traffic of kind \"replay\" reads; allowed here: text".to_owned())
+            }
+        }
+    }
+}
+
+/// As [`load`], with the files that the scenario names: `read` gives the content of one, or why there is none. Their content takes
 /// their place in the document.
 ///
 /// # Errors
@@ -51,7 +79,7 @@ pub fn load_with(
     text: &str,
     source: &str,
     sets: &[String],
-    read_file: &dyn Fn(&str) -> Result<String, String>,
+    read_file: &dyn Fn(&str) -> Result<Content, String>,
 ) -> Result<Document, Error> {
     let place = |origin: Origin| match origin {
         Origin::Text(at) => {
@@ -76,6 +104,7 @@ pub fn load_with(
     match checked {
         Ok(()) => {
             document.links.iter_mut().for_each(LinkTable::normalise);
+            document.flows.iter_mut().for_each(FlowTable::normalise);
             Ok(document)
         }
         Err(e) => {
@@ -87,8 +116,8 @@ pub fn load_with(
 
 impl Document {
     /// Puts the content of the files that the document names into their place. Returns where each change was written.
-    fn take_files(&mut self, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<change::Written>, Error> {
-        let text = |file: &str, path: &Path| read(file).map_err(|why| Error::new(path.then("file"), why));
+    fn take_files(&mut self, read: &dyn Fn(&str) -> Result<Content, String>) -> Result<Vec<change::Written>, Error> {
+        let content = |file: &str, path: &Path| read(file).map_err(|why| Error::new(path.then("file"), why));
         for (i, link) in self.links.iter_mut().enumerate() {
             for (key, table) in [("trace", &mut link.trace), ("reverse_trace", &mut link.reverse_trace)] {
                 let Some((table, file)) =
@@ -97,8 +126,11 @@ impl Document {
                     continue;
                 };
                 let path = Path::from(["links".into(), i.into(), key.into()]);
-                let text = text(&file, &path)?;
-                table.take(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
+                let content = content(&file, &path)?;
+                content
+                    .text()
+                    .and_then(|text| table.take(text))
+                    .map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
             }
         }
         for (i, flow) in self.flows.iter_mut().enumerate() {
@@ -109,10 +141,10 @@ impl Document {
             };
             let Some(file) = file else { continue };
             let path = Path::from(["flows".into(), i.into(), "traffic".into()]);
-            let text = text(&file, &path)?;
+            let content = content(&file, &path)?;
             let taken = match &mut flow.traffic {
-                TrafficTable::Replay(replay) => replay.take(&text),
-                TrafficTable::RequestResponse(table) => table.take(&text),
+                TrafficTable::Replay(replay) => replay.take(&content),
+                TrafficTable::RequestResponse(table) => content.text().and_then(|text| table.take(text)),
                 _ => Ok(()),
             };
             taken.map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
@@ -125,8 +157,11 @@ impl Document {
                 continue;
             };
             let path = Path::from(["changes".into(), table.into()]);
-            let text = text(file, &path)?;
-            let read = change.read(&text).map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
+            let content = content(file, &path)?;
+            let read = content
+                .text()
+                .and_then(|text| change.read(text))
+                .map_err(|why| Error::new(path.then("file"), format!("{file}: {why}")))?;
             for (line, change) in read {
                 written.push(change::Written { table, line: Some((file.clone(), line)) });
                 self.changes.push(change);

@@ -109,7 +109,7 @@ pub trait Kind {
     const TITLE: &'static str;
     /// Keys for the reference, which a test reads and runs.
     const EXAMPLE: &'static str;
-    /// It sends at a rate of its own, so that UDP carries it, too.
+    /// It sends at a rate of its own, so that UDP carries it unless asked otherwise.
     const OWN_RATE: bool = true;
     /// Only UDP carries it.
     const UDP_ONLY: bool = false;
@@ -156,6 +156,14 @@ macro_rules! traffic_kinds {
         } ),+ ];
 
         impl TrafficTable {
+            /// It sends at a rate of its own, whatever the network does: UDP carries it unless asked otherwise.
+            #[must_use]
+            pub fn has_own_rate(&self) -> bool {
+                match self {
+                    $( Self::$type(_) => <$module::$type as Kind>::OWN_RATE, )+
+                }
+            }
+
             /// Checks the table, and that UDP can carry what it is.
             pub(crate) fn resolve(&self, check: &Check<'_>) -> Result<Traffic, Error> {
                 match self {

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sojourn import recorded
+
 _TRANSPORT_NAMES: Final = {"tcp": "TCP", "udp": "UDP"}
 _EFFECTS: Final = {"loss": "random loss", "jitter": "jitter", "duplicate": "duplication"}
 
@@ -173,6 +175,13 @@ def _flow(flow: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
     return Item("flows", str(flow["name"]), _sentence(parts), details)
 
 
+def _capture(capture: Mapping[str, Any] | None) -> str:
+    if capture is None:
+        return ""
+    facts = recorded.words(capture["account"])
+    return f" of {capture['file']} ({', '.join(f'{what}: {value}' for what, value in facts.items())})"
+
+
 def _traffic(traffic: Mapping[str, Any]) -> str:
     kind = str(traffic.get("kind"))
     match kind:
@@ -184,7 +193,7 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
             return f"constant {traffic.get('rate')} in packets of {traffic.get('packet_size')}"
         case "replay":
             again = f", again every {traffic['period']}" if traffic.get("period") else ""
-            return f"recorded packets{again}"
+            return f"recorded packets{again}{_capture(traffic.get('capture'))}"
         case _:
             return f"{kind.replace('_', '/')} traffic ({_rest(traffic, ('kind',))})"
 

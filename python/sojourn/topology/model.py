@@ -164,7 +164,9 @@ def assemble(
         notes.append(f"{loops} link{'s' * (loops > 1)} from a router to itself left out")
     if parallel:
         notes.append(f"{parallel} parallel link{'s' * (parallel > 1)} joined with the first of the same two routers")
-    kept = _largest_part(len(nodes), merged) if nodes else []
+    if not nodes:
+        raise SojournError(f"{name}: has no router; allowed: at least one link between two routers")
+    kept = _largest_part(len(nodes), merged)
     if len(kept) < len(nodes):
         notes.append(f"{len(nodes) - len(kept)} routers not connected with the largest part left out")
     if len(kept) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 import xml.sax
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -120,11 +120,16 @@ class _GraphML(ContentHandler):
         self._at: dict[str, Any] | None = None
         self._key = ""
         self._text: list[str] = []
+        self._root = ""
         self.nodes: dict[str, dict[str, Any]] = {}
         self.edges: list[dict[str, Any]] = []
 
     def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 - sax calls it so
         line = self._locator.getLineNumber() if self._locator else 0
+        if not self._root:
+            self._root = name.rsplit(":", 1)[-1]
+            if self._root != "graphml":
+                raise SojournError(f"{self._source}, line {line}: {_other(name, attrs)}")
         match name.rsplit(":", 1)[-1]:
             case "key":
                 self._keys[self._need(attrs, "id", name, line)] = attrs.get("attr.name") or attrs["id"]
@@ -159,6 +164,33 @@ class _GraphML(ContentHandler):
         return value
 
 
+def _other(root: str, attrs: Any) -> str:
+    """Return what to say of XML that is not GraphML."""
+    if "sndlib" in str(attrs.get("xmlns", "")):
+        return (
+            "is SNDlib's own XML, which is not read; allowed: GraphML, or the package topohub's copy of it by name, "
+            "as in topohub:sndlib/abilene"
+        )
+    return f"the XML is <{root}>; allowed: GraphML, <graphml>"
+
+
+_READ: Final = frozenset({"", "ends", "LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "weight"})
+"""What is read of an edge."""
+_LIKE_RATES: Final = ("capacity", "bandwidth", "speed", "rate", "delay", "latency")
+"""Parts of the names of keys that others give to what is in the links of a scenario."""
+
+
+def _unread(edges: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a note on keys of edges that look like rates or delays and are not read."""
+    keys = sorted(
+        {key for edge in edges for key in edge.keys() - _READ if any(part in key.lower() for part in _LIKE_RATES)}
+    )
+    if not keys or any(edge.get("LinkSpeedRaw") or edge.get("LinkSpeed") for edge in edges):
+        return []
+    names = ", ".join(f"`{key}`" for key in keys)
+    return [f"{names} of edges not read, because GraphML says no unit: speeds are read from `LinkSpeedRaw` in bit/s"]
+
+
 def _graphml(text: str, source: str, name: str) -> Topology:
     if _ENTITY in text:
         raise SojournError(f"{source}: it declares entities ({_ENTITY}); allowed: GraphML without any")
@@ -187,7 +219,7 @@ def _graphml(text: str, source: str, name: str) -> Topology:
                 raise SojournError(f"{source}, line {edge['']}: an edge to node {end!r}, which is not there")
         a, b = (places[end] for end in edge["ends"])
         links.append(Link((a, b), rate_bit_s=_speed(edge, source), weight=_weight(edge, source)))
-    return assemble(name, nodes, links)
+    return assemble(name, nodes, links).with_notes(_unread(handler.edges))
 
 
 def _degrees(data: Mapping[str, Any], key: str, most: float, source: str) -> float | None:

@@ -14,46 +14,107 @@ const RATES: [(&str, f64); 3] = [("rate_bit_s", 1.0), ("rate_kbit_s", 1e3), ("ra
 /// More entries than this are a slip of the pen: each is in memory.
 const ENTRIES: usize = 10_000_000;
 
+/// What a line of a trace says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// An opportunity, in milliseconds since the start.
+    Opportunity(u64),
+    /// From this time on this rate holds.
+    Rate(Span, BitRate),
+}
+
+/// Reads a trace line by line: Mahimahi's format, one time in whole milliseconds a line, or a table with commas whose first line
+/// names the columns `time_s` (or `time_ms`, `time_us`) and `rate_mbit_s` (or `rate_kbit_s`, `rate_bit_s`). Empty lines and lines
+/// that begin with `#` are left out, and a byte order mark before the first.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    number: usize,
+    begun: bool,
+    columns: Option<Columns>,
+    last: Option<Entry>,
+}
+
+impl Lines {
+    /// What the next line says; `None` if it is left out or names the columns.
+    ///
+    /// # Errors
+    /// What is wrong, with the line, and what is allowed.
+    pub fn take(&mut self, line: &str) -> Result<Option<Entry>, String> {
+        self.number += 1;
+        let line = if self.number == 1 { line.trim_start_matches('\u{feff}') } else { line };
+        self.read(line.trim()).map_err(|why| format!("line {}: {why}", self.number))
+    }
+
+    /// After the last line.
+    ///
+    /// # Errors
+    /// There was none.
+    pub fn end(&self) -> Result<(), String> {
+        if self.begun {
+            return Ok(());
+        }
+        Err("is empty; allowed: at least one line".into())
+    }
+
+    fn read(&mut self, line: &str) -> Result<Option<Entry>, String> {
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(None);
+        }
+        if !self.begun {
+            self.begun = true;
+            if line.contains(',') {
+                self.columns = Some(columns(line)?);
+                return Ok(None);
+            }
+        }
+        let found = match self.columns {
+            Some(columns) => {
+                let (at, rate) = entry(line, columns)?;
+                Entry::Rate(at, rate)
+            }
+            None => Entry::Opportunity(line.parse().map_err(|_| {
+                format!(
+                    "is {line:?}; allowed: a time in whole milliseconds as in Mahimahi's traces, or a first line that names \
+                     columns, as in \"time_s,rate_mbit_s\""
+                )
+            })?),
+        };
+        match (self.last, found) {
+            (Some(Entry::Opportunity(last)), Entry::Opportunity(ms)) if ms < last => {
+                return Err(format!("is {ms}, after {last}; allowed: times that never fall"));
+            }
+            (Some(Entry::Rate(a, _)), Entry::Rate(b, _)) if a >= b => {
+                return Err(format!("the time is {b}, after {a}; allowed: times that rise"));
+            }
+            (None, Entry::Rate(first, _)) if !first.is_zero() => {
+                return Err(format!("the first time is {first}; allowed: 0"));
+            }
+            _ => {}
+        }
+        self.last = Some(found);
+        Ok(Some(found))
+    }
+}
+
 impl Rates {
-    /// Reads a trace: Mahimahi's format, one time in whole milliseconds a line, or a table with commas whose first line names
-    /// the columns `time_s` (or `time_ms`, `time_us`) and `rate_mbit_s` (or `rate_kbit_s`, `rate_bit_s`). Empty lines and lines
-    /// that begin with `#` are left out. `repeats` and `period` are of tables, see [`Steps::new`].
+    /// Reads a trace as [`Lines`] does. `repeats` and `period` are of tables, see [`Steps::new`].
     ///
     /// # Errors
     /// What is wrong, with the line, and what is allowed.
     pub fn read(text: &str, repeats: bool, period: Option<Span>) -> Result<Self, String> {
-        let lines = text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()));
-        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
-        match lines.peek().copied() {
-            None => Err("is empty; allowed: at least one line".into()),
-            Some((n, head)) if head.contains(',') => {
-                lines.next();
-                let columns = columns(head).map_err(|why| format!("line {n}: {why}"))?;
-                let mut rates = Vec::new();
-                for (n, line) in lines {
-                    rates.push(entry(line, columns).map_err(|why| format!("line {n}: {why}"))?);
-                    rising(&rates).map_err(|why| format!("line {n}: {why}"))?;
-                }
-                Steps::new(&rates, repeats, period).map(Self::Steps)
+        let (mut lines, mut at, mut rates) = (Lines::default(), Vec::new(), Vec::new());
+        for line in text.lines() {
+            match lines.take(line)? {
+                Some(Entry::Opportunity(ms)) => at.push(ms),
+                Some(Entry::Rate(time, rate)) => rates.push((time, rate)),
+                None => {}
             }
-            Some(_) => {
-                let mut at: Vec<u64> = Vec::new();
-                for (n, line) in lines {
-                    let ms = line.parse().map_err(|_| {
-                        format!(
-                            "line {n}: is {line:?}; allowed: a time in whole milliseconds as in Mahimahi's traces, or a first \
-                             line that names columns, as in \"time_s,rate_mbit_s\""
-                        )
-                    })?;
-                    if at.last().is_some_and(|last| ms < *last) {
-                        let last = at.last().copied().unwrap_or_default();
-                        return Err(format!("line {n}: is {ms}, after {last}; allowed: times that never fall"));
-                    }
-                    at.push(ms);
-                    few(at.len()).map_err(|why| format!("line {n}: {why}"))?;
-                }
-                Opportunities::new(at).map(Self::Opportunities)
-            }
+            few(at.len().max(rates.len())).map_err(|why| format!("line {}: {why}", lines.number))?;
+        }
+        lines.end()?;
+        match lines.columns {
+            Some(_) => Steps::new(&rates, repeats, period).map(Self::Steps),
+            None => Opportunities::new(at).map(Self::Opportunities),
         }
     }
 }
@@ -158,14 +219,4 @@ fn entry(line: &str, [(time, time_unit), (rate, rate_unit)]: Columns) -> Result<
         return Err(format!("the rate is {}; allowed: up to {}", cell(rate), BitRate::from_bit_s(MOST as u64)));
     }
     Ok((at, BitRate::from_bit_s(bit_s as u64)))
-}
-
-/// The last entry is later than the one before it, or is the first, at 0.
-fn rising(rates: &[(Span, BitRate)]) -> Result<(), String> {
-    few(rates.len())?;
-    match rates {
-        [.., (a, _), (b, _)] if a >= b => Err(format!("the time is {b}, after {a}; allowed: times that rise")),
-        [(first, _)] if !first.is_zero() => Err(format!("the first time is {first}; allowed: 0")),
-        _ => Ok(()),
-    }
 }

@@ -41,8 +41,8 @@ impl Steps {
         let at: Vec<u64> = rates.iter().map(|(at, _)| at.nanos()).collect();
         let last = at.last().copied().unwrap_or_default();
         let natural = match at.as_slice() {
-            [.., a, b] => b + (b - a),
-            _ => 1_000_000_000,
+            [.., a, b] => Self::repeated(Some(*a), *b),
+            _ => Self::repeated(None, last),
         };
         let period = match period {
             Some(period) if period.nanos() <= last => {
@@ -66,6 +66,12 @@ impl Steps {
         }
         let rates = rates.iter().map(|(_, rate)| rate.bit_s()).collect();
         Ok(Self { at, rates, before, period: repeats.then_some(period), whole: sum })
+    }
+
+    /// Nanoseconds after which rates repeat whose last ones begin at these times: the last holds as long as the one before it,
+    /// or for a second.
+    pub(super) fn repeated(before: Option<u64>, last: u64) -> u64 {
+        last + before.map_or(1_000_000_000, |before| last - before)
     }
 
     /// The rates by the time at which each begins.

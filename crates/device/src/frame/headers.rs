@@ -1,6 +1,7 @@
-use super::link::{self, be16, IPV4, IPV6};
 use super::{Class, Fault, Key, Parsed};
 use sojourn_aqm::AckFields;
+use sojourn_capture::link::{self, IPV6};
+use sojourn_capture::{ipv4_length, ipv6_length, Skip};
 
 const ETHERNET: usize = 14;
 const EXTENSIONS: usize = 8;
@@ -34,18 +35,23 @@ fn read(frame: &[u8], key: Key) -> Parsed {
         parsed.fault = Some(Fault::Runt);
         return parsed;
     };
-    let Some(payload) = link::payload(frame) else {
-        parsed.fault = Some(if frame.len() < ETHERNET { Fault::Runt } else { Fault::Truncated });
-        by_link(&mut parsed, addresses, key);
-        return parsed;
-    };
-    let outcome = match payload.ether_type {
-        IPV4 => ipv4(payload.frame, payload.start, key, &mut parsed),
-        IPV6 => ipv6(payload.frame, payload.start, key, &mut parsed),
-        _ => {
+    let payload = match link::ethernet(frame, frame.len()) {
+        Ok(payload) => payload,
+        Err(why) => {
+            // What is no IP is another protocol's, not a fault of the frame.
+            parsed.fault = match why {
+                Skip::Truncated if frame.len() < ETHERNET => Some(Fault::Runt),
+                Skip::Truncated => Some(Fault::Truncated),
+                _ => None,
+            };
             by_link(&mut parsed, addresses, key);
             return parsed;
         }
+    };
+    let within = frame.get(..payload.end).unwrap_or(frame);
+    let outcome = match payload.ether_type {
+        IPV6 => ipv6(within, payload.start, key, &mut parsed),
+        _ => ipv4(within, payload.start, key, &mut parsed),
     };
     if let Err(fault) = outcome {
         // Nothing that was read of it can be relied on.
@@ -67,11 +73,7 @@ fn read(frame: &[u8], key: Key) -> Parsed {
 fn ipv4(frame: &[u8], start: usize, key: Key, parsed: &mut Parsed) -> Result<(), Fault> {
     let header: &[u8; 20] = frame.get(start..start + 20).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
     let length = usize::from(header[0] & 0x0f) * 4;
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    if header[0] >> 4 != 4 || length < 20 || total < length {
-        return Err(Fault::Malformed);
-    }
-    // What follows `total` is padding of a short Ethernet frame.
+    let total = ipv4_length(header, frame.len() - start)?;
     let packet = frame.get(start..start + total).ok_or(Fault::Truncated)?;
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
     parsed.dscp = header[1] >> 2;
@@ -89,11 +91,8 @@ fn ipv4(frame: &[u8], start: usize, key: Key, parsed: &mut Parsed) -> Result<(),
 #[inline]
 fn ipv6(frame: &[u8], start: usize, key: Key, parsed: &mut Parsed) -> Result<(), Fault> {
     let header: &[u8; 40] = frame.get(start..start + 40).and_then(|h| h.try_into().ok()).ok_or(Fault::Truncated)?;
-    if header[0] >> 4 != 6 {
-        return Err(Fault::Malformed);
-    }
-    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let packet = frame.get(start..start + 40 + payload).ok_or(Fault::Truncated)?;
+    let packet = frame.get(start..).ok_or(Fault::Truncated)?;
+    let packet = packet.get(..ipv6_length(packet, packet.len())?).ok_or(Fault::Truncated)?;
     let traffic_class = header[0] << 4 | header[1] >> 4;
     parsed.dscp = traffic_class >> 2;
     parsed.ecn = traffic_class & 3;
@@ -112,10 +111,10 @@ fn ipv6(frame: &[u8], start: usize, key: Key, parsed: &mut Parsed) -> Result<(),
             44 => {
                 let (kind, _) = pair(packet, at)?;
                 // All but the atomic fragment (RFC 6946), which is whole.
-                let word = be16(packet, at + 2).ok_or(Fault::Truncated)?;
+                let (offset, more) = pair(packet, at + 2)?;
                 next = kind;
                 at += 8;
-                if word & 0xfff9 != 0 {
+                if offset != 0 || more & 0xf9 != 0 {
                     // What follows is a header in the first fragment only: all are known by what is written here.
                     fragment = true;
                     break;

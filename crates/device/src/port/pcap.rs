@@ -4,7 +4,7 @@ use super::about::{nothing, About, Open};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::Clock;
 use crate::pool::{Frame, Pool};
-use sojourn_capture::{Capture, Writer};
+use sojourn_capture::{Account, Capture, Writer};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,6 +52,8 @@ pub struct Pcap {
     /// When the next frame arrives, for who drives virtual time; `u64::MAX`: none will.
     due: Arc<AtomicU64>,
     counters: PortCounters,
+    /// Bytes of the longest frame among those that were too long.
+    longest: usize,
 }
 
 impl Pcap {
@@ -75,6 +77,7 @@ impl Pcap {
             origin,
             due: Arc::default(),
             counters: PortCounters::default(),
+            longest: 0,
         };
         port.say_due();
         port
@@ -119,6 +122,7 @@ impl Port for Pcap {
             let Some(record) = self.input.as_mut().map(Capture::take).transpose()?.flatten() else { break };
             if record.contents.len() > pool.room() {
                 self.counters.oversize += 1;
+                self.longest = self.longest.max(record.contents.len());
                 continue;
             }
             let Some(frame) = pool.copy_in(&record.contents) else {
@@ -149,6 +153,10 @@ impl Port for Pcap {
 
     fn counters(&mut self) -> PortCounters {
         self.counters
+    }
+
+    fn file(&self) -> Option<(&Account, usize)> {
+        Some((self.input.as_ref()?.account(), self.longest))
     }
 
     fn finish(&mut self) -> Result<(), PortError> {

@@ -112,12 +112,15 @@ fn microseconds_raw_ip_and_cut_frames_are_understood() {
     let mut bytes = words(&[0xa1b2_c3d4]);
     bytes.extend([2_u16, 4].iter().flat_map(|half| half.to_ne_bytes()));
     bytes.extend(words(&[0, 0, 96, 101]));
-    // 5 s and 7 us; 4 bytes captured of 200.
-    bytes.extend(words(&[5, 7, 4, 200]));
-    bytes.extend([0x60, 1, 2, 3]);
+    // 5 s and 7 us; a header of IPv6 captured of 200 bytes, whose payload has 160.
+    let mut header = vec![0x60, 0, 0, 0, 0, 160, 17, 64];
+    header.resize(40, 1);
+    bytes.extend(words(&[5, 7, 40, 200]));
+    bytes.extend(&header);
     let file = Temporary::with("raw.pcap", &bytes);
     let mut contents = vec![0; 12];
-    contents.extend([0x86, 0xdd, 0x60, 1, 2, 3]);
+    contents.extend([0x86, 0xdd]);
+    contents.extend(&header);
     contents.resize(214, 0);
     assert_eq!(read(&file), [record(5_000_007_000, &contents)]);
 }
@@ -156,25 +159,50 @@ fn times_of_pcapng_are_in_the_resolution_of_the_interface() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
-    for (bytes, what) in [
-        (&b"ab"[..], "is neither pcap nor pcapng"),
-        (b"hello world, this is a text and no capture", "is neither pcap nor pcapng"),
-    ] {
-        let file = Temporary::with("text.pcap", bytes);
-        let refused = Capture::open(&file.0).unwrap_err();
-        assert!(refused.what.contains(what), "{refused}");
-        assert!(refused.to_string().contains("text.pcap"));
-    }
-    // A link of type 113 (Linux cooked).
+fn a_replay_tells_what_was_left_out_and_what_to_set() {
+    // Linux cooked (113): 16 bytes whose last two are the EtherType, IPv4 or ARP. 3,000 B need a frame of 4,096 B with its
+    // headroom of 256 B and an Ethernet header; 60,000 B have room in none.
     let mut bytes = words(&[0xa1b2_c3d4]);
     bytes.extend([2_u16, 4].iter().flat_map(|half| half.to_ne_bytes()));
-    bytes.extend(words(&[0, 0, 96, 113, 0, 0, 4, 4, 0]));
-    let refused = Capture::open(&Temporary::with("cooked.pcap", &bytes).0).unwrap_err();
-    assert!(refused.what.contains("link type 113; allowed: 1 (Ethernet)"), "{refused}");
-    // A frame that is not all there.
-    bytes.truncate(38);
-    assert!(Capture::open(&Temporary::with("short.pcap", &bytes).0).is_err());
+    bytes.extend(words(&[0, 0, 65_535, 113]));
+    let frame = |ether_type: [u8; 2], length: u16| {
+        let [high, low] = length.to_be_bytes();
+        let mut frame = [&[0; 14][..], &ether_type, &[0x45, 0, high, low]].concat();
+        frame.resize(16 + usize::from(length), 0);
+        frame
+    };
+    let replay = |frames: &[Vec<u8>], cut: usize| {
+        let mut bytes = bytes.clone();
+        for frame in frames {
+            bytes.extend(words(&[5, 0, frame.len() as u32, frame.len() as u32]));
+            bytes.extend(frame);
+        }
+        bytes.truncate(bytes.len() - cut);
+        let file = Temporary::with("left-out.pcap", &bytes);
+        let files = [Files { input: Some(file.0.clone()), output: None }, Files::default()];
+        let outcome = offline::run(Pool::new(64, 2048, 256).unwrap(), files, [path(None), path(None)]).unwrap();
+        let [input, none] = outcome.inputs;
+        assert_eq!(none, None);
+        let (input, oversize) = (input.unwrap(), outcome.ports[0].oversize);
+        assert_eq!(outcome.ports[0].received + oversize, input.account.taken);
+        input.warnings(std::path::Path::new("x.pcap"), oversize, 2048)
+    };
+    let (small, arp) = (frame([8, 0], 100), frame([8, 6], 100));
+    assert_eq!(replay(std::slice::from_ref(&small), 0), [] as [String; 0]);
+    assert_eq!(
+        replay(&[small.clone(), arp, small.clone()], 1),
+        [
+            "x.pcap: 1 of 2 frames were skipped: ether_type_0x0806 1",
+            "x.pcap: ends in the middle of a frame; what is whole was taken",
+        ]
+    );
+    let told =
+        "x.pcap: 1 of 1 frames were left out (`oversize`): frames of 2048 B have room for 1792 B, and the longest has";
+    assert_eq!(replay(&[frame([8, 0], 3000)], 0), [format!("{told} 3014 B; set `frames.size = \"4096 B\"`")]);
+    let longest = format!(
+        "{told} 60014 B; record with `ethtool -K IF gro off gso off tso off`, which leaves packets as they are on the wire"
+    );
+    assert_eq!(replay(&[frame([8, 0], 60_000)], 0), [longest]);
 }
 
 #[test]

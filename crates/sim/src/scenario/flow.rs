@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_aqm::Dscp;
 use sojourn_document::{Quantity, Unit};
 use sojourn_units::{Bytes, Span};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -42,9 +43,11 @@ pub struct FlowTable {
     /// Time at which the flows stop; without it they send until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Quantity<Span>>,
-    /// How the flows send.
-    #[serde(default)]
-    pub transport: TransportTable,
+    /// How the flows send. By default traffic that has a rate of its own (`cbr`, `replay`, `poisson` and others) runs over UDP,
+    /// and all other traffic over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TransportTable")]
+    pub transport: Option<TransportTable>,
     /// What the flows send.
     #[serde(default)]
     pub traffic: TrafficTable,
@@ -57,8 +60,26 @@ fn one() -> u32 {
     1
 }
 
+impl FlowTable {
+    /// How the flows send, by default as their traffic asks for.
+    #[must_use]
+    pub fn transport(&self) -> Cow<'_, TransportTable> {
+        match &self.transport {
+            Some(table) => Cow::Borrowed(table),
+            None if self.traffic.has_own_rate() => Cow::Owned(TransportTable::Udp(UdpTable::default())),
+            None => Cow::Owned(TransportTable::Tcp(TcpTable::default())),
+        }
+    }
+
+    /// Writes out what was left to its default.
+    pub(super) fn normalise(&mut self) {
+        let transport = self.transport().into_owned();
+        self.transport = Some(transport);
+    }
+}
+
 tagged! {
-    /// How a flow sends: by TCP, which is the default, or by UDP.
+    /// How a flow sends: by TCP or by UDP. A table without `kind` is TCP's.
     #[schemars(transform = tcp_without_kind)]
     pub enum TransportTable (default "tcp", "a table, as in {kind = \"tcp\", congestion_control = \"cubic\"}") {
         /// TCP. Most defaults are those of Linux, with CUBIC; where Linux has another value, the key says so.
@@ -73,12 +94,6 @@ fn tcp_without_kind(schema: &mut Schema) {
     let tcp = schema.get_mut("oneOf").and_then(|kinds| kinds.get_mut(0)).and_then(|tcp| tcp.as_object_mut());
     if let Some(tcp) = tcp {
         tcp.remove("required");
-    }
-}
-
-impl Default for TransportTable {
-    fn default() -> Self {
-        Self::Tcp(TcpTable::default())
     }
 }
 

@@ -58,7 +58,7 @@ impl Document {
             found.extend(inert.into_iter().map(|one| Inert::of(&text, one)));
         }
         for flow in self.flows.iter().filter(|_| !on_device) {
-            if let TransportTable::Tcp(table) = &flow.transport {
+            if let TransportTable::Tcp(table) = &*flow.transport() {
                 found.extend(keys(table).into_iter().map(|(what, why)| Inert {
                     place: flow.name.clone(),
                     what: what.to_owned(),

@@ -3,11 +3,12 @@
 use super::emission::{Listed, Run};
 use super::{Check, Kind, Source, Traffic};
 use crate::scenario::bounds::{up_to, TIME};
+use crate::scenario::Content;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_capture::Capture;
+use sojourn_capture::{Account, Packets};
 use sojourn_document::{Error, Quantity};
-use sojourn_units::{Instant, Span};
+use sojourn_units::Span;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -18,32 +19,64 @@ use std::path::Path;
 pub struct Replay {
     /// File of the packets, found from the scenario's folder. The first line of a table is `time_s,bytes` (or `time_ms,bytes`),
     /// and each other line has the time since the start and the payload of a packet. Of a capture (`.pcap`, `.pcapng`) every IP
-    /// packet is taken, the first at the flow's start, with a payload of 28 B less than its length, which is the header of UDP.
+    /// packet is taken in the order of time, the first at the flow's start, with a payload of 28 B less than its length, which is
+    /// the header of UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Packets, each as nanoseconds since the one before (or the flow's start), a colon, and bytes of payload; `20000000:160x50`
     /// stands for 50 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<String>,
+    /// What became of the frames of the capture that `packets` are from. Sojourn writes it when it reads a capture, and reports
+    /// show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Captured>,
     /// Time after which the packets start again; without it they are sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Quantity<Span>>,
+}
+
+/// What became of the frames of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Captured {
+    /// Name of the file.
+    pub file: String,
+    /// Its frames: those that were taken, and those that were skipped, by reason.
+    pub account: Account,
+    /// Packets longer than 65,535 B, which segmentation offload makes. Each is sent as several at the same time.
+    #[serde(default, skip_serializing_if = "none")]
+    pub split: u64,
+    /// Packets shorter than 29 B, which are sent with 29 B: a payload has one byte or more.
+    #[serde(default, skip_serializing_if = "none")]
+    pub raised: u64,
+}
+
+fn none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Packets of a list.
 const PACKETS: u64 = 10_000_000;
 /// Headers of IPv4 and UDP.
 const HEADERS: u64 = 28;
-const ETHERNET: usize = 14;
+/// Longest packet of IPv4.
+const LONGEST: u64 = 65_535;
 
 impl Replay {
     /// Takes the content of the file that it names.
     ///
     /// # Errors
     /// The line that is wrong, and what is allowed.
-    pub(crate) fn take(&mut self, text: &str) -> Result<(), String> {
-        self.packets = Some(written(&table(text)?));
-        self.file = None;
+    pub(crate) fn take(&mut self, content: &Content) -> Result<(), String> {
+        let (packets, capture) = match content {
+            Content::Text(text) => (listed(text)?, None),
+            Content::Capture(path) => {
+                let (packets, capture) = captured(path)?;
+                (packets, Some(capture))
+            }
+        };
+        (self.packets, self.capture, self.file) = (Some(packets), capture, None);
         Ok(())
     }
 }
@@ -112,7 +145,15 @@ fn parse(text: &str, most: u64) -> Result<(Vec<Run>, Span), String> {
     Ok((runs, length))
 }
 
-/// The packets of a table of times and sizes: nanoseconds and bytes.
+/// The packets of a table of times and sizes, as the key `packets` has them.
+///
+/// # Errors
+/// The line that is wrong, and what is allowed.
+pub fn listed(text: &str) -> Result<String, String> {
+    Ok(written(&table(text)?))
+}
+
+/// Those as nanoseconds and bytes.
 fn table(text: &str) -> Result<Vec<(u64, u64)>, String> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let head = lines.next().map(|(_, line)| line.split(',').map(str::trim).collect::<Vec<_>>());
@@ -173,40 +214,41 @@ fn written(packets: &[(u64, u64)]) -> String {
     text
 }
 
-/// A table `time_s,bytes` of the IP packets of a capture.
+/// The IP packets of a capture in the order of time, as the key `packets` has them, and what became of its frames.
 ///
 /// # Errors
 /// The file cannot be read, or has no IP packet.
-pub fn captured(path: &Path) -> Result<String, String> {
-    let mut capture = Capture::open(path).map_err(|error| error.to_string())?;
-    let mut text = "time_s,bytes\n".to_owned();
-    let mut first: Option<Instant> = None;
-    let mut count = 0;
-    while let Some(record) = capture.take().map_err(|error| error.to_string())? {
-        let Some(length) = ip_length(&record.contents) else { continue };
-        let since = record.at.since(*first.get_or_insert(record.at));
-        count += 1;
-        if count > PACKETS {
-            return Err(format!("{}: has more than {PACKETS} packets; allowed: up to that", path.display()));
+pub fn captured(path: &Path) -> Result<(String, Captured), String> {
+    let mut packets = Packets::open(path).map_err(|error| error.what)?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (mut found, mut capture) = (Vec::new(), Captured { file, ..Captured::default() });
+    while let Some(packet) = packets.take().map_err(|error| error.what)? {
+        let at = packet.at.nanos();
+        capture.split += u64::from(packet.bytes > LONGEST);
+        capture.raised += u64::from(packet.bytes <= HEADERS);
+        let mut left = packet.bytes;
+        // Bound: the bytes of a frame.
+        while left > LONGEST {
+            found.push((at, LONGEST - HEADERS));
+            left -= LONGEST;
         }
-        // Writing to a text does not fail.
-        let _ = writeln!(text, "{:.9},{}", since.seconds(), length.saturating_sub(HEADERS).max(1));
+        found.push((at, left.saturating_sub(HEADERS).max(1)));
+        if found.len() as u64 > PACKETS {
+            return Err(format!("has more than {PACKETS} packets; allowed: up to that"));
+        }
     }
-    match first {
-        Some(_) => Ok(text),
-        None => Err(format!("{}: has no IP packet; allowed: one or more", path.display())),
+    capture.account = packets.account().clone();
+    if capture.account.out_of_order > 0 {
+        found.sort_by_key(|(at, _)| *at);
     }
-}
-
-/// Length of the IP packet in an Ethernet frame, as its header says; zeros stand in the place of types in captures of raw IP.
-fn ip_length(frame: &[u8]) -> Option<u64> {
-    let packet = frame.get(ETHERNET..)?;
-    let field = |at: usize| Some(u64::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));
-    match packet.first()? >> 4 {
-        4 => field(2),
-        6 => Some(field(4)? + 40),
-        _ => None,
-    }
+    let Some((first, _)) = found.first().copied() else {
+        let skipped: Vec<String> =
+            capture.account.skipped.iter().map(|(why, count)| format!("{why} {count}")).collect();
+        let why = if skipped.is_empty() { String::new() } else { format!(" (skipped: {})", skipped.join(", ")) };
+        return Err(format!("has no IP packet{why}; allowed: one or more"));
+    };
+    found.iter_mut().for_each(|(at, _)| *at -= first);
+    Ok((written(&found), capture))
 }
 
 #[cfg(test)]
@@ -216,9 +258,13 @@ mod tests {
 
     #[test]
     fn a_table_becomes_packets_with_their_gaps() {
-        let mut replay =
-            Replay { file: Some("x".to_owned()), packets: None, period: Some(Quantity(Span::from_secs(1))) };
-        replay.take("time_ms,bytes\n0,100\n20,160\n40,160\n60,160\n75,9\n").expect("a table");
+        let mut replay = Replay {
+            file: Some("x".to_owned()),
+            packets: None,
+            capture: None,
+            period: Some(Quantity(Span::from_secs(1))),
+        };
+        replay.take(&Content::from("time_ms,bytes\n0,100\n20,160\n40,160\n60,160\n75,9\n")).expect("a table");
         assert_eq!(replay.packets.as_deref(), Some("0:100 20000000:160x3 15000000:9"));
         let (runs, length) = parse(replay.packets.as_deref().unwrap_or_default(), 65_507).expect("packets");
         assert_eq!(length, Span::from_millis(75));

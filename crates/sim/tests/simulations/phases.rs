@@ -165,13 +165,12 @@ fn parameters_change_and_what_was_learnt_stays() {
 
 #[test]
 fn changes_come_from_a_file() {
-    let read = |_: &str| Ok("at,rate,phase\n# a comment\n0 s,4.5 Mbit/s,slow\n1 s,10 Mbit/s,start\n".to_owned());
+    let read = |_: &str| Ok("at,rate,phase\n# a comment\n0 s,4.5 Mbit/s,slow\n1 s,10 Mbit/s,start\n".into());
     let text = link("[[changes]]\nat = \"2 s\"\nevery = \"2 s\"\nfile = \"rates.csv\"\n");
     let document = scenario::load_with(&text, "t", &[], &read).expect("good");
     assert_eq!(document, scenario::load(&link(SLOW), "t", &[]).expect("good"));
-    let refused = |csv: &'static str| {
-        scenario::load_with(&text, "t", &[], &|_| Ok(csv.to_owned())).expect_err("refused").to_string()
-    };
+    let refused =
+        |csv: &'static str| scenario::load_with(&text, "t", &[], &|_| Ok(csv.into())).expect_err("refused").to_string();
     for (csv, expected) in [
         ("at,rat\n", "line 1: there is no column \"rat\" (did you mean"),
         ("rate\n", "the column `at` is missing"),
@@ -187,7 +186,7 @@ fn changes_come_from_a_file() {
     assert!(late.contains(expected), "{late}");
     // A later table keeps its own number, and keys of the table are not those of a line.
     let refused = |more: &str| {
-        let read = |_: &str| Ok("at,rate\n0 s,1 Mbit/s\n1 s,2 Mbit/s\n".to_owned());
+        let read = |_: &str| Ok("at,rate\n0 s,1 Mbit/s\n1 s,2 Mbit/s\n".into());
         scenario::load_with(&(text.clone() + more), "t", &[], &read).expect_err("refused").to_string()
     };
     let late = refused("[[changes]]\nat = \"9 s\"\nrate = \"1 Mbit/s\"\n");

@@ -216,9 +216,9 @@ fn bad_traces_are_refused_with_their_place() {
 #[test]
 fn files_become_part_of_the_document() {
     let read = |name: &str| match name {
-        "up" => Ok("5\n10\n".to_owned()),
-        "down.csv" => Ok("time_s,rate_mbit_s\n0,1\n2,3\n".to_owned()),
-        "bad" => Ok("5\n4\n".to_owned()),
+        "up" => Ok("5\n10\n".into()),
+        "down.csv" => Ok("time_s,rate_mbit_s\n0,1\n2,3\n".into()),
+        "bad" => Ok("5\n4\n".into()),
         _ => Err("there is no such file".to_owned()),
     };
     let load = |keys: &str| scenario::load_with(&link(keys, "1 Mbit/s"), "t", &[], &read);

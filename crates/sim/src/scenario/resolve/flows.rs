@@ -35,7 +35,7 @@ impl Document {
                 return Err(Error::new(path.then("count"), what));
             }
             let transport = Arc::new(transport(table, &path)?);
-            let udp = matches!(table.transport, TransportTable::Udp(_));
+            let udp = matches!(*table.transport(), TransportTable::Udp(_));
             let traffic = table.traffic.resolve(&Check { path: &path.then("traffic"), udp })?;
             check_times(table, &path)?;
             let ways = Ways::of(table, names, &path)?;
@@ -93,7 +93,7 @@ impl Document {
 
 /// A client opens its connections.
 fn check_client(table: &FlowTable, traffic: &Traffic, path: &Path) -> Result<(), Error> {
-    match (traffic, &table.transport) {
+    match (traffic, &*table.transport()) {
         (Traffic::Client(_), TransportTable::Tcp(TcpTable { tcp, .. })) if !tcp.handshake => {
             let what = "is false, and a client opens its connections; allowed: true";
             Err(Error::new(path.then("transport").then("handshake"), what))
@@ -248,7 +248,7 @@ fn way(
 
 fn transport(table: &FlowTable, path: &Path) -> Result<Transport, Error> {
     let path = path.then("transport");
-    match &table.transport {
+    match &*table.transport() {
         TransportTable::Udp(UdpTable { header, echo }) => {
             if header.0 > Bytes::new(65_535) {
                 return Err(Error::new(path.then("header"), format!("is {}; allowed: up to 65535 B", header.0)));

@@ -125,8 +125,10 @@ fn the_canonical_form_says_the_same_and_prints_the_same() {
     for file in bundled() {
         let text = std::fs::read_to_string(file).unwrap();
         let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/traces");
-        let read =
-            |name: &str| std::fs::read_to_string(traces.join(format!("{name}.trace"))).map_err(|e| e.to_string());
+        let read = |name: &str| match std::fs::read_to_string(traces.join(format!("{name}.trace"))) {
+            Ok(text) => Ok(text.as_str().into()),
+            Err(error) => Err(error.to_string()),
+        };
         round_trip(&load_with(&text, "test.toml", &[], &read).unwrap_or_else(|e| panic!("{e}")));
     }
 }
@@ -181,7 +183,7 @@ fn overrides_reach_by_name_and_number_and_are_applied_in_order() {
     assert_eq!(document.links[0].queue.down().unwrap().0.text(), "pfifo limit 7p");
     assert_eq!(document.seed, 10);
     // A table that was not written starts from its defaults.
-    let TransportTable::Tcp(tcp) = &document.flows[0].transport else { panic!("udp") };
+    let Some(TransportTable::Tcp(tcp)) = &document.flows[0].transport else { panic!("udp") };
     assert_eq!(tcp.tcp.mss, Bytes::new(536));
     assert!(matches!(document.flows[0].traffic, TrafficTable::Transfer(_)));
     assert_eq!(document.series.unwrap().interval.0, Span::from_millis(1));
@@ -260,4 +262,20 @@ fn every_kind_of_traffic_has_a_line_and_an_example_that_sends() {
         assert_eq!(matches!(traffic, Traffic::Packets(_) | Traffic::Heard(..)), kind.own_rate, "{}", kind.name);
         assert!(!kind.title.is_empty(), "{}", kind.name);
     }
+}
+
+#[test]
+fn traffic_with_a_rate_of_its_own_runs_over_udp_unless_asked_otherwise() {
+    let flow = |rest: &str| {
+        let table = format!("\n[[flows]]\nname = \"f\"\nfrom = \"right\"\nto = \"client0\"\n{rest}");
+        let document = good(&(GOOD.to_owned() + &table));
+        document.flows.last().and_then(|flow| flow.transport.clone()).unwrap()
+    };
+    for kind in crate::traffic::KINDS {
+        let transport = flow(&format!("traffic = {{ kind = \"{}\", {} }}", kind.name, kind.example));
+        assert_eq!(matches!(transport, TransportTable::Udp(_)), kind.own_rate, "{}", kind.name);
+    }
+    let cbr = "traffic = { kind = \"cbr\", rate = \"1 Mbit/s\", packet_size = \"500 B\" }\n";
+    assert!(matches!(flow(&format!("{cbr}transport = {{ mss = \"536 B\" }}")), TransportTable::Tcp(_)));
+    assert!(matches!(flow(""), TransportTable::Tcp(_)));
 }

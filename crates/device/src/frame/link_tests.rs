@@ -1,6 +1,6 @@
 //! Frames made by hand; the numbers are derived beside the bytes.
 
-use super::super::{parse, set_ce, set_dscp, Class, Fault, Parsed};
+use super::{parse, set_ce, set_dscp, Class, Fault, Parsed};
 
 const KEY: u64 = 7;
 /// Destination and source.
