@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Count frames that leave a delay line before their time while the machine is busy.
+
+Both hosts send numbered datagrams through a delay line of 20 ms in each direction. The kernel dates each frame at the
+interfaces of both hosts, as it is sent and as it arrives. No frame may arrive sooner than after its time on the wire
+and the delay. The line below each back end is the device's own account: how late frames left and were dated, at most.
+
+    sudo .venv/bin/python tests/device/early.py
+    sudo .venv/bin/python tests/device/early.py --only af_xdp --frames 20000 --load 4
+
+Needs root, and what :class:`sojourn.device.lab.Lab` needs. Exit status 1 if a frame was early, 77 where it cannot be
+tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+BACK_ENDS: Final = ("af_xdp", "af_packet", "shell")
+PORTS: Final = {"client": 7001, "server": 7002}
+"""UDP ports of what each host sends."""
+
+DELAY_NS: Final = 20_000_000
+RATE_BIT_S: Final = 200_000_000
+DATA_BYTES: Final = 58
+FRAME_BYTES: Final = 14 + 20 + 8 + DATA_BYTES
+BURST: Final = 64
+"""Most datagrams in a row: more would overload the link after a pause of the sender."""
+
+END: Final = 1 << 63
+"""Numbers from here on say that all is sent."""
+
+# linux/if_packet.h, asm-generic/socket.h; Python's socket module has no names for them.
+SO_RCVBUFFORCE, SO_TIMESTAMPNS, ETH_P_ALL, PACKET_OUTGOING = 33, 35, 3, 4
+
+
+def send(host: str, peer: str, count: int, rate: float) -> None:
+    """Send `count` numbered datagrams to `peer`, some `rate` a second, and then some that say that all is sent."""
+    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    to = (socket.gethostbyname(peer), PORTS[host])
+    padding = bytes(DATA_BYTES - 8)
+    sent, began = 0, time.monotonic()
+    while sent < count:
+        due = min(count, int((time.monotonic() - began) * rate) + 1)
+        if due - sent > BURST:
+            # What a pause of the sender left over is not made up.
+            began += (due - sent - BURST) / rate
+            due = sent + BURST
+        for number in range(sent, due):
+            # A full buffer of the interface loses the datagram, and it has no date then.
+            with contextlib.suppress(OSError):
+                out.sendto(struct.pack("<Q", number) + padding, to)
+        sent = due
+        time.sleep(0.001)
+    for number in range(20):
+        time.sleep(0.05)
+        with contextlib.suppress(OSError):
+            out.sendto(struct.pack("<Q", END + number) + padding, to)
+
+
+def capture(host: str, seconds: float, file: str) -> None:
+    """Write the kernel's dates of both hosts' datagrams at ``eth0`` to `file`, by number; print when ready."""
+    # The kernel dates frames while a socket asks for it, and begins a little after the first one has asked.
+    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    link.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    link.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
+    link.bind(("eth0", ETH_P_ALL))
+    link.settimeout(1.0)
+    time.sleep(0.2)
+    print("ready", flush=True)
+    dates = {port: array("q") for port in PORTS.values()}
+    open_ports = set(dates)
+    frame = bytearray(64)
+    until = time.monotonic() + seconds
+    while open_ports and time.monotonic() < until:
+        try:
+            _, control, _, address = link.recvmsg_into([frame], 64)
+        except TimeoutError:
+            continue
+        if frame[12:14] != b"\x08\x00" or frame[23] != socket.IPPROTO_UDP:
+            continue
+        port = frame[36] << 8 | frame[37]
+        if port not in dates or (address[2] == PACKET_OUTGOING) != (port == PORTS[host]):
+            continue
+        (number,) = struct.unpack_from("<Q", frame, 42)
+        if number >= END:
+            open_ports.discard(port)
+            continue
+        seconds_, nanoseconds = struct.unpack("qq", control[0][2][:16])
+        found = dates[port]
+        if number >= len(found):
+            found.extend([0] * (number + 1 - len(found)))
+        found[number] = seconds_ * 1_000_000_000 + nanoseconds
+    with Path(file).open("wb") as out:
+        for port in PORTS.values():
+            out.write(struct.pack("<Q", len(dates[port])))
+            dates[port].tofile(out)
+
+
+def read(file: Path) -> dict[int, array[int]]:
+    """Return the dates of a capture by port and number; 0 where a datagram was not seen."""
+    found = {}
+    with file.open("rb") as source:
+        for port in PORTS.values():
+            (length,) = struct.unpack("<Q", source.read(8))
+            found[port] = array("q")
+            found[port].fromfile(source, length)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What was seen from outside, and what the device says."""
+
+    sent: int
+    beyond_ns: list[int]
+    """How much later than the earliest time allowed each frame arrived, in order of size; negative: it was early."""
+    load: str
+    status: dict[str, Any]
+
+    @property
+    def early(self) -> int:
+        """How many frames arrived too early."""
+        return sum(one < 0 for one in self.beyond_ns)
+
+    def text(self) -> str:
+        """Return a line, and one for each direction."""
+        times, count = self.beyond_ns, len(self.beyond_ns)
+
+        def us(share: float) -> str:
+            return f"{times[min(count - 1, int(share * count))] / 1e3:.1f}"
+
+        lines = [
+            f"{count} of {self.sent} frames arrived, {self.early} early; beyond their time: least {us(0)} us, "
+            f"median {us(0.5)}, 99 % {us(0.99)}, most {us(1)}; load average {self.load}"
+        ]
+        for way in self.status["directions"]:
+
+            def ms(name: str, key: str, way: dict[str, Any] = way) -> str:
+                value = way.get(name, {}).get(key)
+                return "unknown" if value is None else f"{value * 1e3:.3f}"
+
+            lines.append(
+                f"    {way['direction']}: left {ms('lateness', 'mean_s')} to {ms('lateness_most', 'mean_s')} ms late "
+                f"on average, {ms('lateness_most', 'max_s')} at most; dated late by {ms('dated_late', 'mean_s')} on "
+                f"average, {ms('dated_late', 'max_s')} at most"
+            )
+        return "\n".join(lines)
+
+
+def least_ns(frame_bytes: int) -> int:
+    """Return the least time between the two dates of a frame: on the wire, and on the delay line."""
+    return frame_bytes * 8 * 1_000_000_000 // RATE_BIT_S + DELAY_NS
+
+
+@contextlib.contextmanager
+def busy(processes: int, nice: int) -> Iterator[None]:
+    """Keep the machine busy."""
+    command = ["nice", "-n", str(nice), sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(command) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.send_signal(signal.SIGKILL)
+            one.wait()
+
+
+Start = Callable[..., Any]
+
+
+def exchange(start: Start, addresses: dict[str, str], folder: Path, frames: int, rate: float) -> list[list[int]]:
+    """Send `frames` datagrams, half of them in each direction, and return the dates of capture: sent, arrived."""
+    each, limit_s = frames // 2, 60 + 10 * frames / rate
+    files = {host: folder / f"{host}.dates" for host in PORTS}
+    ready = [start(host, "capture", host, str(limit_s), str(files[host])) for host in PORTS]
+    for wait in ready:
+        wait()
+    ends = [
+        start(host, "send", host, addresses[peer], str(each), str(rate / 2), is_ready=True)
+        for host, peer in (("client", "server"), ("server", "client"))
+    ]
+    for wait in [*ends, *ready]:
+        wait(end=True)
+    client, server = read(files["client"]), read(files["server"])
+    pairs = [(client, server, PORTS["client"]), (server, client, PORTS["server"])]
+    return [
+        [
+            there[port][number] - at if at and number < len(there[port]) and there[port][number] else 0
+            for number, at in enumerate(here[port])
+        ]
+        for here, there, port in pairs
+    ]
+
+
+def found(took: list[list[int]], least: int, status: dict[str, Any]) -> Found:
+    """Judge what was captured."""
+    sent = sum(len(way) for way in took)
+    beyond = sorted(one - least for way in took for one in way if one)
+    return Found(sent=sent, beyond_ns=beyond, load=Path("/proc/loadavg").read_text().split()[0], status=status)
+
+
+def in_lab(back_end: str, frames: int, rate: float, name: str, program: Path | None, nice: int) -> Found:
+    """Measure ``sojournd`` with a back end."""
+    from sojourn.device.lab import Lab
+
+    with Lab(name=name) as lab:
+
+        def start(host: str, *words: str, is_ready: bool = False) -> Callable[..., None]:
+            process = lab.start(host, sys.executable, __file__, *words, stdout=subprocess.PIPE)
+
+            def wait(*, end: bool = False) -> None:
+                if process.stdout is not None and not end and not is_ready:
+                    process.stdout.readline()
+                elif process.wait() != 0:
+                    raise SystemExit(f"early.py {' '.join(words)}: status {process.returncode}")
+
+            return wait
+
+        queue = f'scheme = "pfifo limit 5000p"\nrate = "{RATE_BIT_S} bit/s"\ndelay = "{DELAY_NS} ns"\n'
+        text = lab.toml(back_end=back_end, scheme=None).replace('delay = "0 ms"\n', queue)
+        device = lab.start_device(text, program=program)
+        if nice:
+            subprocess.run(["renice", "-n", str(nice), "-g", str(os.getpgid(device.pid))], check=False)
+        addresses = {host: lab.address(host) for host in PORTS}
+        took = exchange(start, addresses, lab.folder, frames, rate)
+        return found(took, least_ns(FRAME_BYTES), lab.settled())
+
+
+def in_shell(frames: int, rate: float) -> Found:
+    """Measure the link of ``sojourn shell``."""
+    from sojourn.shell.emulation import emulate
+
+    rtt, speed = f"{2 * DELAY_NS} ns", f"{RATE_BIT_S} bit/s"
+    link = emulate(down=speed, up=speed, rtt=rtt, aqm="pfifo limit 5000p", up_aqm="pfifo limit 5000p")
+    with tempfile.TemporaryDirectory(prefix="sojourn-early-") as folder, link as lab:
+
+        def start(host: str, *words: str, is_ready: bool = False) -> Callable[..., None]:
+            out = (Path(folder) / f"{host}.{words[0]}").open("w+")
+            program = lab.start(host, [sys.executable, __file__, *words], streams=(0, out.fileno(), 2))
+
+            def wait(*, end: bool = False) -> None:
+                while not end and not is_ready and program.poll() is None and not Path(out.name).stat().st_size:
+                    time.sleep(0.05)
+                if (end or is_ready) and program.wait() != 0:
+                    raise SystemExit(f"early.py {' '.join(words)}: status {program.poll()}")
+
+            return wait
+
+        lab.begin()
+        took = exchange(start, {host: host for host in PORTS}, Path(folder), frames, rate)
+        outcome = lab.finish()
+        print(outcome.table())
+        # The link counts IP packets.
+        return found(took, least_ns(FRAME_BYTES - 14), dict(outcome.states[-1]))
+
+
+def measure(
+    back_end: str, frames: int, *, rate: float, name: str = "early", program: Path | None = None, nice: int = 0
+) -> Found:
+    """Send frames through a back end of :data:`BACK_ENDS`."""
+    if back_end == "shell":
+        return in_shell(frames, rate)
+    return in_lab(back_end, frames, rate, name, program, nice)
+
+
+def main() -> int:
+    """Measure each back end, and print what came of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=BACK_ENDS, default=list(BACK_ENDS), metavar="BACK_END")
+    parser.add_argument("--frames", type=int, default=1_000_000, help="frames of each (default 1000000)")
+    parser.add_argument("--rate", type=float, default=10_000, help="frames a second (default 10000)")
+    parser.add_argument("--load", type=int, default=16, help="busy processes (default 16)")
+    parser.add_argument("--nice", type=int, default=0, help="niceness of the busy processes (default 0)")
+    parser.add_argument("--device-nice", type=int, default=0, help="niceness of the device (default 0)")
+    parser.add_argument("--name", default="early", help="how the names of network namespaces begin")
+    parser.add_argument("--sojournd", type=Path, help="the program; by default the release build")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        print("needs root: not tried")
+        return 77
+    early = 0
+    with busy(options.load, options.nice):
+        for back_end in options.only:
+            one = measure(
+                back_end,
+                options.frames,
+                rate=options.rate,
+                name=options.name,
+                program=options.sojournd and options.sojournd.resolve(),
+                nice=options.device_nice,
+            )
+            print(f"{back_end}: {one.text()}", flush=True)
+            early += one.early
+    return 1 if early else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["send"]:
+        send(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]))
+    elif sys.argv[1:2] == ["capture"]:
+        capture(sys.argv[2], float(sys.argv[3]), sys.argv[4])
+    else:
+        sys.exit(main())
