@@ -226,7 +226,10 @@ def in_lab(back_end: str, frames: int, rate: float, name: str, program: Path | N
             def wait(*, end: bool = False) -> None:
                 if process.stdout is not None and not end and not is_ready:
                     process.stdout.readline()
-                elif process.wait() != 0:
+                    return
+                # Closes the pipe.
+                process.communicate()
+                if process.returncode != 0:
                     raise SystemExit(f"early.py {' '.join(words)}: status {process.returncode}")
 
             return wait
@@ -250,11 +253,13 @@ def in_shell(frames: int, rate: float) -> Found:
     with tempfile.TemporaryDirectory(prefix="sojourn-early-") as folder, link as lab:
 
         def start(host: str, *words: str, is_ready: bool = False) -> Callable[..., None]:
-            out = (Path(folder) / f"{host}.{words[0]}").open("w+")
-            program = lab.start(host, [sys.executable, __file__, *words], streams=(0, out.fileno(), 2))
+            file = Path(folder) / f"{host}.{words[0]}"
+            with file.open("w") as out, Path(os.devnull).open() as nothing:
+                command = [sys.executable, __file__, *words]
+                program = lab.start(host, command, streams=(nothing.fileno(), out.fileno(), 2))
 
             def wait(*, end: bool = False) -> None:
-                while not end and not is_ready and program.poll() is None and not Path(out.name).stat().st_size:
+                while not end and not is_ready and program.poll() is None and not file.stat().st_size:
                     time.sleep(0.05)
                 if (end or is_ready) and program.wait() != 0:
                     raise SystemExit(f"early.py {' '.join(words)}: status {program.poll()}")
