@@ -3,10 +3,11 @@
 
 Both hosts send numbered datagrams through a delay line of 20 ms in each direction. The kernel dates each frame at the
 interfaces of both hosts, as it is sent and as it arrives. No frame may arrive sooner than after its time on the wire
-and the delay. The line below each back end is the device's own account: how late frames left and were dated, at most.
+and the delay. The lines below each back end compare the device's own account, of times in the queue and of what was
+late, with the times seen from outside.
 
     sudo .venv/bin/python tests/device/early.py
-    sudo .venv/bin/python tests/device/early.py --only af_xdp --frames 20000 --load 4
+    sudo .venv/bin/python tests/device/early.py --only af_xdp --frames 20000 --load 4 --link 10
 
 Needs root, and what :class:`sojourn.device.lab.Lab` needs. Exit status 1 if a frame was early, 77 where it cannot be
 tried.
@@ -35,7 +36,6 @@ PORTS: Final = {"client": 7001, "server": 7002}
 """UDP ports of what each host sends."""
 
 DELAY_NS: Final = 20_000_000
-RATE_BIT_S: Final = 200_000_000
 DATA_BYTES: Final = 58
 FRAME_BYTES: Final = 14 + 20 + 8 + DATA_BYTES
 BURST: Final = 64
@@ -127,15 +127,21 @@ class Found:
     """What was seen from outside, and what the device says."""
 
     sent: int
-    beyond_ns: list[int]
-    """How much later than the earliest time allowed each frame arrived, in order of size; negative: it was early."""
+    ways: list[list[int]]
+    """How much later than the earliest time allowed each frame arrived, ns, by direction; negative: it was early."""
     load: str
-    status: dict[str, Any]
+    directions: list[dict[str, Any]]
+    """The device's status of the same directions."""
+
+    @property
+    def beyond_ns(self) -> list[int]:
+        """The times of both directions, in order of size."""
+        return sorted(one for way in self.ways for one in way)
 
     @property
     def early(self) -> int:
         """How many frames arrived too early."""
-        return sum(one < 0 for one in self.beyond_ns)
+        return sum(one < 0 for way in self.ways for one in way)
 
     def text(self) -> str:
         """Return a line, and one for each direction."""
@@ -148,23 +154,26 @@ class Found:
             f"{count} of {self.sent} frames arrived, {self.early} early; beyond their time: least {us(0)} us, "
             f"median {us(0.5)}, 99 % {us(0.99)}, most {us(1)}; load average {self.load}"
         ]
-        for way in self.status["directions"]:
+        for way, seen in zip(self.directions, self.ways, strict=True):
 
-            def ms(name: str, key: str, way: dict[str, Any] = way) -> str:
-                value = way.get(name, {}).get(key)
-                return "unknown" if value is None else f"{value * 1e3:.3f}"
+            def ms(name: str, key: str = "mean_s", way: dict[str, Any] = way) -> float:
+                return float(way.get(name, {}).get(key) or 0.0) * 1e3
 
+            sojourns = way["sojourn_totals"]
+            beyond = sum(seen) / max(1, len(seen)) / 1e6
             lines.append(
-                f"    {way['direction']}: left {ms('lateness', 'mean_s')} to {ms('lateness_most', 'mean_s')} ms late "
-                f"on average, {ms('lateness_most', 'max_s')} at most; dated late by {ms('dated_late', 'mean_s')} on "
-                f"average, {ms('dated_late', 'max_s')} at most"
+                f"    {way['direction']}: left {ms('lateness'):.3f} to {ms('lateness_most'):.3f} ms late on average, "
+                f"{ms('lateness_most', 'max_s'):.3f} at most; dated late by {ms('dated_late'):.3f} on average, "
+                f"{ms('dated_late', 'max_s'):.3f} at most; in the queue for "
+                f"{sojourns['sum_s'] * 1e3 / max(1, sojourns['packets']):.3f} on average, from outside "
+                f"{beyond - ms('lateness_most') - ms('dated_late'):.3f} to {beyond - ms('lateness'):.3f}"
             )
         return "\n".join(lines)
 
 
-def least_ns(frame_bytes: int) -> int:
-    """Return the least time between the two dates of a frame: on the wire, and on the delay line."""
-    return frame_bytes * 8 * 1_000_000_000 // RATE_BIT_S + DELAY_NS
+def least_ns(frame_bytes: int, link: int) -> int:
+    """Return the least time between the two dates of a frame: on the wire of `link` bit/s, and on the delay line."""
+    return frame_bytes * 8 * 1_000_000_000 // link + DELAY_NS
 
 
 @contextlib.contextmanager
@@ -207,14 +216,17 @@ def exchange(start: Start, addresses: dict[str, str], folder: Path, frames: int,
     ]
 
 
-def found(took: list[list[int]], least: int, status: dict[str, Any]) -> Found:
+def found(took: list[list[int]], least: int, directions: list[dict[str, Any]]) -> Found:
     """Judge what was captured."""
-    sent = sum(len(way) for way in took)
-    beyond = sorted(one - least for way in took for one in way if one)
-    return Found(sent=sent, beyond_ns=beyond, load=Path("/proc/loadavg").read_text().split()[0], status=status)
+    return Found(
+        sent=sum(len(way) for way in took),
+        ways=[[one - least for one in way if one] for way in took],
+        load=Path("/proc/loadavg").read_text().split()[0],
+        directions=directions,
+    )
 
 
-def in_lab(back_end: str, frames: int, rate: float, name: str, program: Path | None, nice: int) -> Found:
+def in_lab(back_end: str, frames: int, rate: float, link: int, name: str, program: Path | None) -> Found:
     """Measure ``sojournd`` with a back end."""
     from sojourn.device.lab import Lab
 
@@ -234,23 +246,21 @@ def in_lab(back_end: str, frames: int, rate: float, name: str, program: Path | N
 
             return wait
 
-        queue = f'scheme = "pfifo limit 5000p"\nrate = "{RATE_BIT_S} bit/s"\ndelay = "{DELAY_NS} ns"\n'
+        queue = f'scheme = "pfifo limit 5000p"\nrate = "{link} bit/s"\ndelay = "{DELAY_NS} ns"\n'
         text = lab.toml(back_end=back_end, scheme=None).replace('delay = "0 ms"\n', queue)
-        device = lab.start_device(text, program=program)
-        if nice:
-            subprocess.run(["renice", "-n", str(nice), "-g", str(os.getpgid(device.pid))], check=False)
+        lab.start_device(text, program=program)
         addresses = {host: lab.address(host) for host in PORTS}
         took = exchange(start, addresses, lab.folder, frames, rate)
-        return found(took, least_ns(FRAME_BYTES), lab.settled())
+        return found(took, least_ns(FRAME_BYTES, link), lab.settled()["directions"])
 
 
-def in_shell(frames: int, rate: float) -> Found:
+def in_shell(frames: int, rate: float, link: int) -> Found:
     """Measure the link of ``sojourn shell``."""
     from sojourn.shell.emulation import emulate
 
-    rtt, speed = f"{2 * DELAY_NS} ns", f"{RATE_BIT_S} bit/s"
-    link = emulate(down=speed, up=speed, rtt=rtt, aqm="pfifo limit 5000p", up_aqm="pfifo limit 5000p")
-    with tempfile.TemporaryDirectory(prefix="sojourn-early-") as folder, link as lab:
+    rtt, speed = f"{2 * DELAY_NS} ns", f"{link} bit/s"
+    emulated = emulate(down=speed, up=speed, rtt=rtt, aqm="pfifo limit 5000p", up_aqm="pfifo limit 5000p")
+    with tempfile.TemporaryDirectory(prefix="sojourn-early-") as folder, emulated as lab:
 
         def start(host: str, *words: str, is_ready: bool = False) -> Callable[..., None]:
             file = Path(folder) / f"{host}.{words[0]}"
@@ -270,17 +280,24 @@ def in_shell(frames: int, rate: float) -> Found:
         took = exchange(start, {host: host for host in PORTS}, Path(folder), frames, rate)
         outcome = lab.finish()
         print(outcome.table())
-        # The link counts IP packets.
-        return found(took, least_ns(FRAME_BYTES - 14), dict(outcome.states[-1]))
+        # The link counts IP packets. Its first direction is down, to the client.
+        down, up = outcome.states[-1]["directions"]
+        return found(took, least_ns(FRAME_BYTES - 14, link), [up, down])
 
 
 def measure(
-    back_end: str, frames: int, *, rate: float, name: str = "early", program: Path | None = None, nice: int = 0
+    back_end: str,
+    frames: int,
+    *,
+    rate: float,
+    link: int = 200_000_000,
+    name: str = "early",
+    program: Path | None = None,
 ) -> Found:
-    """Send frames through a back end of :data:`BACK_ENDS`."""
+    """Send frames through a back end of :data:`BACK_ENDS` and a link of `link` bit/s."""
     if back_end == "shell":
-        return in_shell(frames, rate)
-    return in_lab(back_end, frames, rate, name, program, nice)
+        return in_shell(frames, rate, link)
+    return in_lab(back_end, frames, rate, link, name, program)
 
 
 def main() -> int:
@@ -289,9 +306,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=BACK_ENDS, default=list(BACK_ENDS), metavar="BACK_END")
     parser.add_argument("--frames", type=int, default=1_000_000, help="frames of each (default 1000000)")
     parser.add_argument("--rate", type=float, default=10_000, help="frames a second (default 10000)")
+    parser.add_argument("--link", type=int, default=200, help="rate of the link, Mbit/s (default 200)")
     parser.add_argument("--load", type=int, default=16, help="busy processes (default 16)")
     parser.add_argument("--nice", type=int, default=0, help="niceness of the busy processes (default 0)")
-    parser.add_argument("--device-nice", type=int, default=0, help="niceness of the device (default 0)")
     parser.add_argument("--name", default="early", help="how the names of network namespaces begin")
     parser.add_argument("--sojournd", type=Path, help="the program; by default the release build")
     options = parser.parse_args()
@@ -305,9 +322,9 @@ def main() -> int:
                 back_end,
                 options.frames,
                 rate=options.rate,
+                link=options.link * 1_000_000,
                 name=options.name,
                 program=options.sojournd and options.sojournd.resolve(),
-                nice=options.device_nice,
             )
             print(f"{back_end}: {one.text()}", flush=True)
             early += one.early

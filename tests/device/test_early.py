@@ -13,7 +13,7 @@ def test_no_frame_arrives_before_its_time(back_end: str) -> None:
     assert len(found.beyond_ns) > 1_500
     assert found.early == 0, found.text()
     # What was late or dated late is told for each frame that passed, by both ends, which are in order.
-    for way in found.status["directions"]:
+    for way in found.directions:
         least, most, dated = (way[name] for name in ("lateness", "lateness_most", "dated_late"))
         assert least["packets"] == most["packets"] >= 750
         assert 0 <= least["mean_s"] <= most["mean_s"]
