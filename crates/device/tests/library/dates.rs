@@ -25,9 +25,9 @@ struct World {
 }
 
 impl World {
-    /// Something is done. One time in 100 the thread loses the processor meanwhile, for up to 12 ms.
+    /// Something is done. One time in 1000 the thread loses the processor meanwhile, for up to 12 ms.
     fn pass(&mut self) -> Instant {
-        let lost = if self.chance.uniform() < 0.01 { self.chance.uniform() * 12e6 } else { 0.0 };
+        let lost = if self.chance.uniform() < 0.001 { self.chance.uniform() * 12e6 } else { 0.0 };
         self.now += Span::from_nanos(200 + lost as u64);
         self.now
     }
@@ -131,8 +131,8 @@ fn run(scheme: Option<&str>, tells: bool, seed: u64) -> ([Vec<Span>; 2], Engine)
     });
     let mut engine = Engine::new(Pool::new(4096, 2048, 256).unwrap(), ports, [path(1), path(2)]);
     let count = |left: &Mutex<Vec<_>>| left.lock().unwrap().len();
-    // Bound: a turn takes 1 us or more, the last frame arrives after 2 s on average and leaves 20 ms later.
-    for _ in 0..10_000_000 {
+    // Bound: a turn takes 1 us or more, the last frame arrives after some 2 s and leaves 20 ms later.
+    for _ in 0..3_000_000 {
         if left.iter().all(|left| count(left) == FRAMES as usize) {
             break;
         }
@@ -172,7 +172,7 @@ fn what_is_late_or_dated_late_lies_between_both_ends_of_the_error() {
     for tells in [false, true] {
         let (times, engine) = run(None, tells, 5);
         for (direction, way) in Direction::ALL.into_iter().zip(times) {
-            let late: Vec<f64> = way.iter().map(|time| (*time - DELAY).seconds() * 1e3).collect();
+            let late: Vec<f64> = way.iter().map(|time| time.saturating_sub(DELAY).seconds() * 1e3).collect();
             let (mean, longest) = (late.iter().sum::<f64>() / FRAMES as f64, late.iter().copied().fold(0.0, f64::max));
             let told = engine.path(direction).lateness();
             assert_eq!([&told.least, &told.most, &told.dated].map(|one| one.moments.count()), [FRAMES; 3]);
