@@ -93,8 +93,8 @@ impl Engine {
                 now = time.now();
                 let reading = Reading { time, since: self.read_until[from], now };
                 let last = path.arrive(&reading, &mut self.pool, &mut self.burst, port)?;
-                // More may have arrived between the last of them and now.
-                at = if read == BURST { last } else { now };
+                // What arrived meanwhile has not been read, and would count as of then.
+                at = if read == BURST { last } else { last.max(looked) };
             }
             if is_roomy && read <= BURST / 2 {
                 // A port that takes turns between queues may leave something behind half a burst.

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 
 const DELAY: Span = Span::from_millis(20);
 /// A frame of each direction arrives so often on average.
-const EVERY: Span = Span::from_micros(100);
-const FRAMES: u64 = 20_000;
+const EVERY: Span = Span::from_micros(200);
+const FRAMES: u64 = 10_000;
 
 /// The true time. It passes while the thread works, and where the thread loses the processor.
 struct World {
@@ -25,9 +25,9 @@ struct World {
 }
 
 impl World {
-    /// Something is done. One time in 1000 the thread loses the processor meanwhile, for up to 12 ms.
+    /// Something is done. One time in 1000 the thread loses the processor meanwhile, for up to 8 ms.
     fn pass(&mut self) -> Instant {
-        let lost = if self.chance.uniform() < 0.001 { self.chance.uniform() * 12e6 } else { 0.0 };
+        let lost = if self.chance.uniform() < 0.001 { self.chance.uniform() * 8e6 } else { 0.0 };
         self.now += Span::from_nanos(200 + lost as u64);
         self.now
     }
@@ -182,9 +182,8 @@ fn what_is_late_or_dated_late_lies_between_both_ends_of_the_error() {
             let of = |sampled: &sojourn_measure::Sampled| sampled.histogram.quantile_ms(1.0).unwrap();
             assert!(longest <= (of(&told.most) + of(&told.dated)) * 1.008, "{tells}: {longest}");
             if tells {
-                // Dated late only where it was read after time had passed it: by less than a turn that was not interrupted, but
-                // for those that arrived while the turn before was.
-                assert!(ms(&told.dated) < mean, "{} of {mean}", ms(&told.dated));
+                // Time passes no frame that has not been read.
+                assert_eq!(ms(&told.dated), 0.0);
             }
         }
     }
