@@ -161,6 +161,7 @@ def _world(world: str, runs: pd.DataFrame) -> dict[str, Any]:
                 f"{key}_s": None if (ms := of(f"lateness_ms_{key}")) is None else ms / 1e3
                 for key in ("mean", "p99", "max")
             },
+            "dated_late_s": {"mean_s": None if (ms := of("dated_late_ms_mean")) is None else ms / 1e3},
             "lost_rate_s": (of("late_ratio") or 0.0) * told["measured_s"],
             "repeated": int(of("repeated_runs") or 0),
         }

@@ -51,7 +51,7 @@ _FAMILIES: Final = (
 )
 """How the metrics of each kind of application begin, which only groups of flows of this kind have."""
 
-_REAL: Final = ("lateness_ms_", "late_ratio", "marked_late_", "repeated_runs")
+_REAL: Final = ("lateness_", "dated_late_", "late_ratio", "marked_late_", "repeated_runs")
 """How the metrics begin that only runs on real packets have."""
 
 _PLACE: Final = re.compile(r"([a-z0-9_]+)@(all|.*(?:->|:).*)")

@@ -67,6 +67,8 @@ def test_real_packets_with_impossible_values_are_told() -> None:
         metrics=values | {"mark_ratio": 1.5, "loss_ratio": 0.5, "link_losses_packets": 0.0, "sojourn_ms_p99": None},
         throughput_bit_s=0.0,
         lateness_s={"mean_s": 0.0, "p99_s": 0.0},
+        least_lateness_s={"mean_s": 0.0},
+        dated_late_s={"mean_s": 0.0},
         lost_rate_s=0.0,
         blocked_s=0.0,
         missed=0,

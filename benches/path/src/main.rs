@@ -122,7 +122,10 @@ impl Measurement {
         let mut now = Instant::ZERO;
         let mut stretch = |engine: &mut Engine| {
             for _ in 0..STRETCH {
-                black_box(clock.now());
+                // The device reads it as the turn begins, after the burst, and after sending.
+                for _ in 0..3 {
+                    black_box(clock.now());
+                }
                 engine.step(now).map_err(|error| error.to_string())?;
                 now += turn;
             }

@@ -1,24 +1,68 @@
 //! Time of the host, read once a burst.
 
-use sojourn_units::{Instant, Span};
-use std::time::{Instant as Monotonic, SystemTime, UNIX_EPOCH};
+use rustix::time::{clock_gettime, ClockId};
+use sojourn_units::Instant;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where the packet path reads the time. An instant is a time that stands still.
+pub trait Time {
+    /// Now.
+    fn now(&self) -> Instant;
+
+    /// The instant at which the host's monotonic clock showed so many nanoseconds.
+    fn when(&self, monotonic_ns: u64) -> Instant;
+}
+
+impl Time for Instant {
+    #[inline]
+    fn now(&self) -> Instant {
+        *self
+    }
+
+    #[inline]
+    fn when(&self, monotonic_ns: u64) -> Instant {
+        Self::from_nanos(monotonic_ns)
+    }
+}
+
+/// What the host's monotonic clock shows (`CLOCK_MONOTONIC`), in nanoseconds.
+#[must_use]
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
 
 /// Nanoseconds since it was made, never going back.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock(Monotonic);
+pub struct Clock {
+    began_ns: u64,
+}
 
 impl Clock {
     /// Begins now.
     #[must_use]
     pub fn start() -> Self {
-        Self(Monotonic::now())
+        Self { began_ns: monotonic_ns() }
     }
 
     /// Now.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Instant {
-        Instant::ZERO + Span::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.when(monotonic_ns())
+    }
+}
+
+impl Time for Clock {
+    #[inline]
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+
+    #[inline]
+    fn when(&self, monotonic_ns: u64) -> Instant {
+        Instant::from_nanos(monotonic_ns.saturating_sub(self.began_ns))
     }
 }
 

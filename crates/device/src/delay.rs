@@ -5,7 +5,6 @@ use crate::path::Drawn;
 use crate::pool::{Frame, Pool};
 use ipnet::IpNet;
 use sojourn_aqm::{Arrival, Channel, ChannelCounts, Impairments, Jitter, Loss};
-use sojourn_measure::Sampled;
 use sojourn_units::{Instant, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,9 +20,6 @@ pub struct Delay {
     others: Vec<Other>,
     impaired: Option<Box<Impaired>>,
     most_jitter: Span,
-    /// The host's clock, and how much later than they arrived frames were taken out.
-    clock: Instant,
-    lateness: Sampled,
 }
 
 /// Frames that may travel an impaired line before its memory grows: those of 1 Gbit/s for 60 ms at 114 B each, or 0.8 s at
@@ -120,18 +116,6 @@ impl Delay {
         self.impaired.as_ref().map_or(0, |impaired| impaired.uncopied)
     }
 
-    /// What the host's clock shows.
-    #[inline]
-    pub fn set_clock(&mut self, now: Instant) {
-        self.clock = now;
-    }
-
-    /// How much later than they arrived frames were taken out, by the host's clock.
-    #[must_use]
-    pub fn lateness(&self) -> &Sampled {
-        &self.lateness
-    }
-
     /// The longest that a frame can travel.
     #[must_use]
     pub fn longest(&self) -> Span {
@@ -164,13 +148,12 @@ impl Delay {
         Carried::Once
     }
 
-    /// The frame that arrives first, if that is by `now`.
+    /// The frame that arrives first, and when, if that is by `now`.
     #[inline]
-    pub fn pop(&mut self, now: Instant) -> Option<Frame> {
+    pub fn pop(&mut self, now: Instant) -> Option<(Instant, Frame)> {
         if let Some(impaired) = &mut self.impaired {
-            let at = impaired.next().filter(|at| *at <= now)?;
-            self.lateness.add(self.clock.since(at));
-            return impaired.frames.pop().map(|Reverse((.., frame))| Frame::from_index(frame));
+            impaired.next().filter(|at| *at <= now)?;
+            return impaired.frames.pop().map(|Reverse((at, _, frame))| (at, Frame::from_index(frame)));
         }
         let mut first = &mut self.frames;
         for other in &mut self.others {
@@ -181,9 +164,7 @@ impl Delay {
         if arrives(first) > now.nanos() {
             return None;
         }
-        let (at, frame) = first.pop_front()?;
-        self.lateness.add(self.clock.since(at));
-        Some(frame)
+        first.pop_front()
     }
 
     /// When the first arrives.
@@ -300,7 +281,7 @@ mod tests {
         let order = [(10, frames[3]), (20, frames[1]), (21, frames[4]), (50, frames[2]), (52, no_ip), (90, frames[0])];
         for (us, frame) in order {
             assert_eq!(delay.pop(at(us - 1)), None);
-            assert_eq!(delay.pop(at(us)), Some(frame));
+            assert_eq!(delay.pop(at(us)), Some((at(us), frame)));
         }
         assert!(delay.is_empty() && delay.next().is_none());
     }
@@ -316,7 +297,8 @@ mod tests {
         }
         delay.set_others(&[]);
         delay.set_span(Span::ZERO);
-        assert_eq!((delay.pop(at(20)), delay.pop(at(49)), delay.pop(at(50))), (Some(frames[1]), None, Some(frames[0])));
+        let [first, none, second] = [20, 49, 50].map(|us| delay.pop(at(us)));
+        assert_eq!((first, none, second), (Some((at(20), frames[1])), None, Some((at(50), frames[0]))));
         delay.push(at(60), frames[0], &mut pool);
         assert_eq!(delay.drain().collect::<Vec<_>>(), [frames[0]]);
     }

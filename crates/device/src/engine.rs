@@ -1,6 +1,7 @@
 //! Two ports and the two directions between them, turned by one thread.
 
-use crate::path::{Path, Whereabouts};
+use crate::clock::Time;
+use crate::path::{Path, Reading, Whereabouts};
 use crate::pool::{Frame, Pool};
 use crate::port::{Port, PortCounters, PortError, BURST};
 use sojourn_units::Instant;
@@ -38,11 +39,9 @@ pub struct Engine {
     burst: Vec<Frame>,
     /// Frames that the one direction leaves to the other.
     share: usize,
+    /// What arrived at each port before this instant has been read.
+    read_until: [Instant; 2],
 }
-
-/// If a frame of a burst waited longer in the interface, the host was late, and the burst counts as of its arrival there.
-/// Otherwise it counts as of its reading.
-const LATE_NS: u32 = 1_000_000;
 
 /// Each direction always finds one frame in so many: what one holds that stands still is not taken from the other.
 const SHARE: usize = 4;
@@ -52,47 +51,62 @@ impl Engine {
     #[must_use]
     pub fn new(pool: Pool, ports: [Box<dyn Port>; 2], paths: [Path; 2]) -> Self {
         let share = pool.frames() / SHARE;
-        let mut engine = Self { pool, ports, paths, burst: Vec::with_capacity(BURST), share };
+        let mut engine =
+            Self { pool, ports, paths, burst: Vec::with_capacity(BURST), share, read_until: [Instant::ZERO; 2] };
         engine.tell_room();
         engine
     }
 
-    /// One turn at `now`: at most a burst is received from each port, what fell due is served and sent.
-    /// True when a frame moved.
+    /// One [`Engine::turn`] in which no time passes.
     ///
     /// # Errors
     /// A port stopped working.
     pub fn step(&mut self, now: Instant) -> Result<bool, PortError> {
+        self.turn(now, &now)
+    }
+
+    /// One turn, begun at `now`: at most a burst is received from each port, what fell due is served and sent.
+    /// True when a frame moved.
+    ///
+    /// The clock is read again after each burst: the thread may have lost the processor since the reading before, and what
+    /// arrived meanwhile must not count as of then.
+    ///
+    /// # Errors
+    /// A port stopped working.
+    pub fn turn(&mut self, now: Instant, time: &impl Time) -> Result<bool, PortError> {
         let mut moved = false;
+        let mut now = now;
         for (from, to) in [(0, 1), (1, 0)] {
             let others = self.ports[to].standby() as u64 + self.paths[to].inside();
-            self.pool.set_aside(self.share.saturating_sub(others as usize));
+            let aside = self.share.saturating_sub(others as usize);
+            let is_roomy = self.pool.free() >= aside + BURST;
+            self.pool.set_aside(aside);
             let outcome = self.ports[from].receive(&mut self.pool, &mut self.burst);
             self.pool.set_aside(0);
             outcome?;
             let (path, port) = (&mut self.paths[from], self.ports[to].as_mut());
-            path.set_clock(now);
             let read = self.burst.len();
-            moved |= read > 0;
-            let late = self.burst.iter().any(|frame| self.pool.note(*frame).age_ns > LATE_NS);
-            let mut now = now;
-            if late {
-                let last = path.arrive_late(now, &mut self.pool, &mut self.burst, port)?;
-                if read == BURST {
-                    // More may have arrived between the last of them and now.
-                    now = last;
-                }
+            let looked = now;
+            let mut at = now;
+            if read > 0 {
+                moved = true;
+                now = time.now();
+                let reading = Reading { time, since: self.read_until[from], now };
+                let last = path.arrive(&reading, &mut self.pool, &mut self.burst, port)?;
+                // What arrived meanwhile has not been read, and would count as of then.
+                at = if read == BURST { last } else { last.max(looked) };
             }
-            path.serve(now, &mut self.pool);
-            if path.is_held() {
-                // Before anything arrives: what is due is decided upon as of then.
-                moved |= path.send(now, &mut self.pool, port)? > 0;
+            if is_roomy && read <= BURST / 2 {
+                // A port that takes turns between queues may leave something behind half a burst.
+                self.read_until[from] = looked;
             }
-            if !self.burst.is_empty() {
-                path.arrive(now, &mut self.pool, &mut self.burst);
-                path.serve(now, &mut self.pool);
+            path.serve(at, &mut self.pool);
+            moved |= path.send(at, &mut self.pool, port)? > 0;
+            if path.has_sent() {
+                let after = time.now();
+                path.sent_between(now, after);
+                now = after;
             }
-            moved |= path.send(now, &mut self.pool, port)? > 0;
         }
         Ok(moved)
     }

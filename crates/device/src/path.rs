@@ -5,14 +5,17 @@
 //! comes late serves what fell due meanwhile at those instants, so the rate is exact over time. While the port has no room
 //! the wire stands still, and packets wait in the discipline.
 
+mod dates;
 mod link;
 mod room;
 
+use crate::clock::Time;
 use crate::delay::Delay;
 use crate::frame::{self, Fault, Key};
 use crate::pool::{Frame, Pool};
 use crate::port::{Port, PortError, BURST};
 use crate::record::Recorder;
+use dates::Lateness;
 use ipnet::IpNet;
 use link::Changes;
 use room::Room;
@@ -23,6 +26,7 @@ use sojourn_measure::trace::{Event, What};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
+pub use dates::Reading;
 pub use link::{Drawn, Link, LinkChange};
 pub use room::{RING, RING_FRAMES, RING_UNQUEUED};
 
@@ -50,6 +54,7 @@ pub struct Path {
     line: Delay,
     /// Frames to be sent at the next opportunity.
     ready: VecDeque<Frame>,
+    lateness: Lateness,
     room: Room,
     /// Released, and dropped because the port had no room for too long.
     stale: u64,
@@ -157,6 +162,7 @@ impl Path {
             queue,
             line: Delay::new(config.delay),
             ready: VecDeque::with_capacity(RING_UNQUEUED as usize),
+            lateness: Lateness::with_capacity(RING_UNQUEUED as usize),
             stale: 0,
             no_room: 0,
             recorder,
@@ -176,34 +182,36 @@ impl Path {
         self.log = log;
     }
 
-    /// Frames arrived by `now`, in this order. Call [`Path::serve`] with the same `now` before and after.
-    pub fn arrive(&mut self, now: Instant, pool: &mut Pool, frames: &mut Vec<Frame>) {
-        for frame in frames.drain(..) {
-            self.take_in(now, pool, frame);
-        }
-    }
-
-    /// As [`Path::arrive`] for frames that waited in the interface while the host had no processor: each counts as of its
-    /// arrival there, after what was due before it has left. What the port takes on the way is sent. Returns when the last
-    /// of them arrived.
+    /// Frames arrived, in this order. Each counts as of the last instant at which it can have arrived, after what was due
+    /// before it has left; what the port takes on the way is sent. Returns the instant as of which the last of them counts.
     ///
     /// # Errors
     /// The port stopped working.
-    pub fn arrive_late(
+    pub fn arrive(
         &mut self,
-        now: Instant,
+        reading: &Reading<'_, impl Time>,
         pool: &mut Pool,
         frames: &mut Vec<Frame>,
         port: &mut dyn Port,
     ) -> Result<Instant, PortError> {
+        let mut is_first = true;
         for frame in frames.drain(..) {
-            let age = Span::from_nanos(u64::from(pool.note(frame).age_ns));
-            let at = now.before(age).max(self.seen);
-            self.serve(at, pool);
-            self.make_room(at, pool, port)?;
+            let (first, last) = reading.bounds(pool.note(frame).arrived_ns);
+            // Time does not go back: what was decided meanwhile was decided without this frame.
+            let at = last.max(self.seen);
+            self.lateness.dated.add(at.since(first));
+            if is_first || at > self.seen {
+                if !is_first {
+                    // As of then, too.
+                    self.make_room(self.seen, pool, port)?;
+                }
+                self.serve(at, pool);
+                self.make_room(at, pool, port)?;
+                is_first = false;
+            }
             self.take_in(at, pool, frame);
-            self.make_room(at, pool, port)?;
         }
+        self.make_room(self.seen, pool, port)?;
         Ok(self.seen)
     }
 
@@ -339,7 +347,7 @@ impl Path {
             }
         }
         // Bound: what travels.
-        while let Some(frame) = self.line.pop(now) {
+        while let Some((at, frame)) = self.line.pop(now) {
             if self.queue.is_none() && self.ready.len() as u64 >= RING_UNQUEUED && self.room.is_stuck() {
                 self.room.lost(u64::from(pool.note(frame).length));
                 pool.give(frame);
@@ -347,6 +355,7 @@ impl Path {
                 continue;
             }
             self.ready.push_back(frame);
+            self.lateness.ready(at);
         }
     }
 
@@ -386,6 +395,7 @@ impl Path {
     fn hand_over(&mut self, now: Instant, pool: &mut Pool, port: &mut dyn Port) -> Result<u64, PortError> {
         for _ in 0..self.room.stale(now) {
             let Some(frame) = self.ready.pop_front() else { break };
+            self.lateness.dropped();
             self.room.lost(u64::from(pool.note(frame).length));
             pool.give(frame);
             self.stale += 1;
@@ -400,6 +410,7 @@ impl Path {
             port.send(pool, &mut self.ready)?;
         }
         let taken = before - self.ready.len();
+        self.lateness.took(taken);
         let rest = room::bytes(pool, &self.ready, offered - taken.min(offered));
         self.room.took(now, taken as u64, bytes - rest, self.ready.len());
         self.room.look(port.leaving());
@@ -480,6 +491,7 @@ impl Path {
             frames += 1;
         }
         self.room.clear();
+        self.lateness.clear();
         frames
     }
 

@@ -39,13 +39,13 @@ pub struct Note {
     pub class: Class,
     /// Differentiated services codepoint of the contents.
     pub dscp: u8,
-    /// Nanoseconds for which the frame had been waiting in the interface when it was read; 0 where the port cannot tell.
-    pub age_ns: u32,
+    /// Nanoseconds of the host's monotonic clock when the frame arrived; 0 where the port cannot tell.
+    pub arrived_ns: u64,
 }
 
 impl Default for Note {
     fn default() -> Self {
-        Self { offset: 0, length: 0, ip: 0, class: Class::Other, dscp: 0, age_ns: 0 }
+        Self { offset: 0, length: 0, ip: 0, class: Class::Other, dscp: 0, arrived_ns: 0 }
     }
 }
 

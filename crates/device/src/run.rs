@@ -60,7 +60,7 @@ pub fn run(
         if obey(engine, now, commands) {
             break Ok(());
         }
-        let moved = match engine.step(now) {
+        let moved = match engine.turn(now, &clock) {
             Ok(moved) => moved,
             Err(error) => break Err(error),
         };
@@ -68,7 +68,8 @@ pub fn run(
             publisher.publish(engine, now, config.publish_every, board);
         }
         if !moved && config.idle == Idle::Wait {
-            sleep(engine, now, publisher.due, commands);
+            // The turn may have taken long.
+            sleep(engine, clock.now(), publisher.due, commands);
         }
     };
     let now = clock.now();
@@ -284,7 +285,9 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
         lost: link.lost,
         overtakes: link.overtakes,
         duplicates: link.duplicates.map(|doubled| doubled - path.uncopied()),
-        lateness: LiveSojourn::of(path.lateness()),
+        lateness: LiveSojourn::of(&path.lateness().least),
+        lateness_most: LiveSojourn::of(&path.lateness().most),
+        dated_late: LiveSojourn::of(&path.lateness().dated),
         passed: path.passed(),
         counts: counters.into(),
         classes: Class::ALL.iter().map(|class| class.name()).zip(path.recorder.totals()).collect(),

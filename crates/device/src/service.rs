@@ -1,7 +1,7 @@
 //! Tells a service manager how the process fares (sd_notify(3)): that it forwards, reloads or stops, and, as long as the packet
 //! thread turns, that it lives. Without one (`NOTIFY_SOCKET` is not set) nothing happens.
 
-use rustix::time::{clock_gettime, ClockId};
+use crate::clock::monotonic_ns;
 use sojourn_units::Span;
 use std::ffi::OsString;
 use std::io;
@@ -88,8 +88,7 @@ impl Service {
 
     /// It reads its configuration again; [`Self::ready`] says that it is done.
     pub fn reloading(&self) {
-        let now = clock_gettime(ClockId::Monotonic);
-        let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+        let microseconds = monotonic_ns() / 1000;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}\nSTATUS=reloading"));
     }
 

@@ -160,8 +160,12 @@ pub struct DirectionStatus {
     pub overtakes: Option<u64>,
     /// Frames that the link doubled.
     pub duplicates: Option<u64>,
-    /// How much later than their nominal instants frames went to the port, since the start.
+    /// How much later than their nominal instants frames went to the port, since the start: at least, by the clock before.
     pub lateness: LiveSojourn,
+    /// As `lateness`, at most: by the clock afterwards.
+    pub lateness_most: LiveSojourn,
+    /// How much later than they arrived frames count as arrived, at most, since the start. Never earlier.
+    pub dated_late: LiveSojourn,
     /// Frames forwarded without a queue.
     pub passed: u64,
     /// Since the start.

@@ -330,7 +330,9 @@ metrics! {
     "delay_above_50_ms_ratio", "ratio" as "%", GROUP, Delivered SHARE, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.";
     "delay_above_100_ms_ratio", "ratio" as "%", GROUP, Delivered SHARE, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.";
     "dropped_packets", "packets", DROPPED, Left POSITIVE FLOWS_ADD, "Dropped", Neither, "count", "Data packets dropped at any queue or lost on any link.";
-    "lateness_ms_mean", "ms", RUN, Left POSITIVE, "Lateness, mean", Lower, "mean over packets", "Real packets only: how much later than at their nominal instants packets left the queue under test, because the machine was busy.";
+    "lateness_ms_mean", "ms", RUN, Left POSITIVE, "Lateness, mean", Lower, "mean over packets", "Real packets only: how much later than at their nominal instants packets left the queue under test, because the machine was busy: at most, by the clock after they left.";
+    "lateness_least_ms_mean", "ms", RUN, Left POSITIVE, "Lateness, mean at least", Lower, "mean over packets", "Real packets only: the mean lateness by the clock before packets left.";
+    "dated_late_ms_mean", "ms", RUN, Left POSITIVE, "Dated late, mean", Lower, "mean over packets", "Real packets only: how much later than they arrived packets count as arrived at the queue under test, at most.";
     "lateness_ms_p99", "ms", RUN, Left POSITIVE, "Lateness, p99", Lower, "quantile over packets", "Real packets only: lateness that 99 % of the packets did not exceed.";
     "lateness_ms_max", "ms", RUN, Left POSITIVE, "Lateness, longest", Lower, "maximum over packets", "Real packets only: the longest lateness of a packet.";
     "late_ratio", "ratio" as "%", RUN, Time SHARE, "Time lost", Lower, "time over time", "Real packets only: share of the time for which the queue under test had packets to send and the machine came too late to send them.";

@@ -24,8 +24,8 @@ def add(verbs: Any) -> None:
         "trace",
         description="Look at a trace of a link's rate or at the IP packets of a capture, of any length: duration, "
         "mean, quantiles of the rate over short windows and the longest gap; of a capture also which frames were "
-        "taken and which were skipped. --out draws it. With --make, write a trace like those of a cellular link or of "
-        "Starlink to standard output.",
+        "taken and which were skipped. --out draws it. With --make, write a trace like those of a cellular link or "
+        "of Starlink to standard output.",
         epilog="example: sojourn trace lte --out lte.svg",
     )
     parser.add_argument(

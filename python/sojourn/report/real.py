@@ -37,7 +37,10 @@ def facts(results: Results, found: Mapping[str, Any]) -> list[tuple[str, str]]:
             for title, key in (("mean", "mean_s"), ("median", "p50_s"), ("99 %", "p99_s"), ("longest", "max_s"))
             if late.get(key) is not None
         ]
-        what = ", ".join(shown) if shown else "no packet"
+        what = f"at most: {', '.join(shown)}" if shown else "no packet"
+        dated = dict(way.get("dated_late_s", {})).get("mean_s")
+        if dated is not None:
+            what += f"; dated late by at most {dated * 1e3:.2f} ms on average"
         lost = f"{way['lost_rate_s']:.3f} s of the rate lost"
         if "missed_frames" in way:
             lost += f", {way['missed_frames']} frames missed"

@@ -179,6 +179,8 @@ def _document(
             **under_test["metrics"],
             **_together(every, [delay for _, delays in found for delay in delays]),
             "lateness_ms_mean": _ms(lateness.lateness_s["mean_s"]),
+            "lateness_least_ms_mean": _ms(lateness.least_lateness_s["mean_s"]),
+            "dated_late_ms_mean": _ms(lateness.dated_late_s["mean_s"]),
             "lateness_ms_p99": _ms(lateness.lateness_s["p99_s"]),
             "lateness_ms_max": _ms(lateness.lateness_s["max_s"]),
             "late_ratio": max(lateness.lost_rate_s, lateness.blocked_s) / outcome.duration_s

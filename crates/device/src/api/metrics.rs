@@ -2,7 +2,7 @@
 
 use super::Interfaces;
 use crate::port::PortCounters;
-use crate::status::{Count, DirectionStatus, PortStatus, Status, BOUNDS_S};
+use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, Status, BOUNDS_S};
 use crate::store::Health;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -162,6 +162,22 @@ impl Collector for Look {
         let blocked = queued.iter().map(|d| (vec![("direction", d.direction)], ConstCounter::new(d.blocked_s)));
         let help = "Time for which packets were due and waited because the way out had no room";
         family(e, "sojourn_blocked_seconds", help, MetricType::Counter, blocked)?;
+        let sum = |times: &LiveSojourn| ConstCounter::new(times.mean_s.unwrap_or(0.0) * times.packets as f64);
+        let lateness = directions.iter().flat_map(|d| {
+            let label = |bound| vec![("direction", d.direction), ("bound", bound)];
+            [(label("least"), sum(&d.lateness)), (label("most"), sum(&d.lateness_most))]
+        });
+        let help = "By how much frames left later than at their nominal times, summed: by the clock before and after they left";
+        family(e, "sojourn_lateness_seconds", help, MetricType::Counter, lateness)?;
+        let dated = directions.iter().map(|d| (vec![("direction", d.direction)], sum(&d.dated_late)));
+        let help = "By how much frames may count as arrived later than they did, summed: the kernel did not date them, or time had passed them";
+        family(e, "sojourn_dated_late_seconds", help, MetricType::Counter, dated)?;
+        let longest = directions.iter().flat_map(|d| {
+            let label = |of| vec![("direction", d.direction), ("of", of)];
+            [("left", d.lateness_most), ("dated", d.dated_late)]
+                .map(|(of, late)| (label(of), late.max_s.unwrap_or(0.0)))
+        });
+        gauges(e, "sojourn_latest_frame_seconds", "The longest of these times since the start, at most", longest)?;
         let lost = directions.iter().flat_map(|d| {
             let label = |reason| vec![("direction", d.direction), ("reason", reason)];
             [(label("stale"), d.stale), (label("no_room"), d.no_room)]

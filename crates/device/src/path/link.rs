@@ -112,18 +112,6 @@ impl Path {
         self.queue.as_ref().is_some_and(|queue| queue.trace.is_some())
     }
 
-    /// How much later than their nominal instants frames went to the port.
-    #[must_use]
-    pub fn lateness(&self) -> &sojourn_measure::Sampled {
-        self.line.lateness()
-    }
-
-    /// The host's clock, for [`Path::lateness`]: what it catches up on is decided upon as of earlier instants.
-    #[inline]
-    pub fn set_clock(&mut self, now: Instant) {
-        self.line.set_clock(now);
-    }
-
     /// Carries out the next change, at its instant.
     pub(super) fn change_next(&mut self, pool: &mut Pool) {
         let Some(change) = self.changes.take() else { return };

@@ -6,8 +6,9 @@
 use super::about::{About, Open, Way, INTERFACE};
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
+use crate::clock::monotonic_ns;
 use crate::pool::{Frame, Note, Pool};
-use rustix::time::{clock_gettime, ClockId, Timespec};
+use rustix::time::{clock_gettime, ClockId};
 use sojourn_aqm::Backlog;
 use std::collections::VecDeque;
 use std::io;
@@ -36,6 +37,7 @@ pub struct AfPacket {
     link: system::Link,
     /// The kernel took no frame, as the carrier is down.
     is_down: bool,
+    date: Date,
     counters: PortCounters,
     gone: bool,
 }
@@ -104,10 +106,54 @@ impl Scratch {
     }
 }
 
-/// Nanoseconds between two dates; 0 where the host's date was set back in between.
-fn age_ns(arrived: libc::timespec, now: Timespec) -> u32 {
-    let ns = (now.tv_sec - arrived.tv_sec).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec - arrived.tv_nsec);
-    u32::try_from(ns.max(0)).unwrap_or(u32::MAX)
+/// How many nanoseconds the host's date, by which the kernel dates frames, is ahead of its monotonic clock. The two go at one
+/// pace, so only a step of the date changes it.
+struct Date {
+    least_ns: i64,
+    most_ns: i64,
+    /// What was read may have arrived before a step of the date.
+    is_stepped: bool,
+    /// Since the step was seen, all that waited has been read.
+    is_drained: bool,
+}
+
+impl Date {
+    /// Until the first look.
+    const UNKNOWN: Self = Self { least_ns: i64::MIN, most_ns: i64::MAX, is_stepped: false, is_drained: false };
+
+    /// Looks, after frames were read that were all there were if `is_drained`.
+    fn look(&mut self, is_drained: bool) {
+        let before = monotonic_ns();
+        let date = clock_gettime(ClockId::Realtime);
+        self.read(before as i64, ns(date.tv_sec, date.tv_nsec), monotonic_ns() as i64, is_drained);
+    }
+
+    /// The date was read between two readings of the monotonic clock. They agree to the nanosecond, whatever lies between
+    /// them, so each look makes the bounds closer.
+    fn read(&mut self, before_ns: i64, date_ns: i64, after_ns: i64, is_drained: bool) {
+        let (least_ns, most_ns) = (date_ns - after_ns, date_ns - before_ns);
+        let was_stepped = least_ns > self.most_ns.saturating_add(1) || most_ns < self.least_ns.saturating_sub(1);
+        if was_stepped {
+            *self = Self { least_ns, most_ns, is_stepped: true, is_drained: false };
+            return;
+        }
+        (self.least_ns, self.most_ns) = (self.least_ns.max(least_ns), self.most_ns.min(most_ns));
+        self.is_stepped &= !self.is_drained;
+        self.is_drained = is_drained;
+    }
+
+    /// What the monotonic clock showed at the latest when the date was `date`; 0 where that is not known.
+    fn monotonic_ns(&self, date: libc::timespec) -> u64 {
+        if self.is_stepped {
+            return 0;
+        }
+        u64::try_from(ns(date.tv_sec, date.tv_nsec).saturating_sub(self.least_ns)).unwrap_or(0)
+    }
+}
+
+/// As one number.
+fn ns(seconds: i64, nanoseconds: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
 impl AfPacket {
@@ -171,13 +217,14 @@ impl AfPacket {
             frame_bytes: pool.frame_bytes(),
             link: system::Link::open(interface, index),
             is_down: false,
+            date: Date::UNKNOWN,
             counters: PortCounters::default(),
             gone: false,
         })
     }
 
     /// Judges the frame of message `at`, `length` bytes of which lie in `frame`; false when it goes no further.
-    fn accept(&mut self, pool: &mut Pool, frame: Frame, at: usize, length: usize, now: Timespec) -> bool {
+    fn accept(&mut self, pool: &mut Pool, frame: Frame, at: usize, length: usize) -> bool {
         let truncated = self.scratch.messages[at].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
         let (auxiliary, arrived) = self.scratch.told(at);
         let status = auxiliary.map_or(0, |auxiliary| auxiliary.tp_status);
@@ -189,7 +236,7 @@ impl AfPacket {
             return false;
         }
         pool.filled(frame, length);
-        pool.note_mut(frame).age_ns = arrived.map_or(0, |arrived| age_ns(arrived, now));
+        pool.note_mut(frame).arrived_ns = arrived.map_or(0, |arrived| self.date.monotonic_ns(arrived));
         if let Some(auxiliary) = auxiliary.filter(|_| status & libc::TP_STATUS_VLAN_VALID != 0) {
             let kind = match status & libc::TP_STATUS_VLAN_TPID_VALID {
                 0 => libc::ETH_P_8021Q as u16,
@@ -250,11 +297,13 @@ impl Port for AfPacket {
                 _ => Err(during(&self.interface, "receiving")(error)),
             };
         }
-        let now = clock_gettime(ClockId::Realtime);
+        if count > 0 {
+            self.date.look((count as usize) < ready);
+        }
         for at in 0..count as usize {
             let Some(frame) = self.standby.pop() else { break };
             let length = self.scratch.messages[at].msg_len as usize;
-            if self.accept(pool, frame, at, length, now) {
+            if self.accept(pool, frame, at, length) {
                 self.counters.received += 1;
                 self.counters.received_bytes += u64::from(pool.note(frame).length);
                 into.push(frame);
@@ -354,3 +403,39 @@ pub(super) const ABOUT: About = About {
         Ok(Box::new(AfPacket::open(pool, table.interface.as_deref().unwrap_or_default())?))
     }),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(seconds: i64, nanoseconds: i64) -> libc::timespec {
+        libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds }
+    }
+
+    #[test]
+    fn a_date_becomes_the_last_instant_at_which_it_can_have_been() {
+        let mut known = Date::UNKNOWN;
+        // The thread was away between the first reading and the last: the date is ahead by 1000 s - 900 ns to 1000 s - 100 ns.
+        known.read(100, 1_000 * 1_000_000_000, 900, true);
+        assert_eq!(known.monotonic_ns(date(999, 999_999_500)), 400);
+        // Closer: by 1000 s - 340 ns to 1000 s - 300 ns. An earlier, wider look changes nothing any more.
+        known.read(2_300, 1_000 * 1_000_000_000 + 2_000, 2_340, true);
+        known.read(5_000, 1_000 * 1_000_000_000 + 5_000, 6_000, true);
+        assert_eq!(known.monotonic_ns(date(1_000, 0)), 340);
+        // Before the clock began, as a time that is no date would be.
+        assert_eq!(known.monotonic_ns(date(10, 0)), 0);
+    }
+
+    #[test]
+    fn a_step_of_the_date_dates_nothing_until_all_that_waited_has_been_read() {
+        let mut known = Date::UNKNOWN;
+        known.read(0, 1_000_000_000, 40, true);
+        assert_eq!(known.monotonic_ns(date(1, 10)), 50);
+        // An hour ahead: what was read may have arrived before or after it, and so may what is left, until a burst after it
+        // has left nothing. The next is dated again.
+        for (at, is_drained, dated) in [(100, true, 0), (200, false, 0), (300, true, 0), (400, false, 440)] {
+            known.read(at, 3_601_000_000_000 + at, at + 40, is_drained);
+            assert_eq!(known.monotonic_ns(date(3_601, at)), dated);
+        }
+    }
+}

@@ -2,14 +2,14 @@
 
 use super::{Port, PortCounters, PortError, BURST};
 use crate::pool::{Frame, Pool};
-use sojourn_units::Span;
+use sojourn_units::Instant;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
 struct Cable {
-    /// Contents and age.
-    to_device: VecDeque<(Vec<u8>, Span)>,
+    /// Contents and date.
+    to_device: VecDeque<(Vec<u8>, Instant)>,
     from_device: VecDeque<Vec<u8>>,
 }
 
@@ -39,12 +39,12 @@ fn lock(cable: &Mutex<Cable>) -> MutexGuard<'_, Cable> {
 impl Far {
     /// A frame arrives at the device.
     pub fn put(&self, contents: Vec<u8>) {
-        self.put_aged(contents, Span::ZERO);
+        self.put_at(contents, Instant::ZERO);
     }
 
-    /// A frame that the device reads so long after it arrived.
-    pub fn put_aged(&self, contents: Vec<u8>, age: Span) {
-        lock(&self.0).to_device.push_back((contents, age));
+    /// A frame arrives at the device at `at`, which it is told, whenever it reads it.
+    pub fn put_at(&self, contents: Vec<u8>, at: Instant) {
+        lock(&self.0).to_device.push_back((contents, at));
     }
 
     /// The next frame that the device sent.
@@ -62,7 +62,7 @@ impl Port for Loopback {
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<Frame>) -> Result<(), PortError> {
         let mut cable = lock(&self.cable);
         for _ in 0..BURST {
-            let Some((contents, age)) = cable.to_device.pop_front() else { break };
+            let Some((contents, at)) = cable.to_device.pop_front() else { break };
             if contents.len() > pool.room() {
                 self.counters.oversize += 1;
                 continue;
@@ -71,7 +71,7 @@ impl Port for Loopback {
                 self.counters.missed += 1;
                 continue;
             };
-            pool.note_mut(frame).age_ns = u32::try_from(age.nanos()).unwrap_or(u32::MAX);
+            pool.note_mut(frame).arrived_ns = at.nanos();
             self.counters.received += 1;
             self.counters.received_bytes += contents.len() as u64;
             into.push(frame);

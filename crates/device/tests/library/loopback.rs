@@ -73,6 +73,7 @@ fn a_late_host_loses_what_it_may_not_catch_up_on_and_says_so() {
 fn frames_that_waited_for_the_host_count_as_of_their_arrival() {
     // Frames of 100 us arrive every 100 us from 100 us to 10 ms, and the host looks at 10 ms. Dated to their arrival, each but
     // the last has left, one after the other and without waiting. All at once, three would have found a place.
+    let at = |us: u64| Instant::ZERO + Span::from_micros(us);
     for (dated, dropped) in [(true, 0), (false, 96)] {
         let (a, far_a) = loopback("a");
         let (b, far_b) = loopback("b");
@@ -82,10 +83,9 @@ fn frames_that_waited_for_the_host_count_as_of_their_arrival() {
         let mut engine = Engine::new(Pool::new(256, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
         engine.step(Instant::ZERO).unwrap();
         for us in (100..=10_000).step_by(100) {
-            let age = if dated { Span::from_micros(10_000 - us) } else { Span::ZERO };
-            far_a.put_aged(vec![0; 100], age);
+            far_a.put_at(vec![0; 100], if dated { at(us) } else { Instant::ZERO });
         }
-        let now = Instant::ZERO + Span::from_millis(10);
+        let now = at(10_000);
         // In two bursts.
         while engine.step(now).unwrap() {}
         let counters = engine.path(Direction::AToB).counters();
@@ -96,7 +96,7 @@ fn frames_that_waited_for_the_host_count_as_of_their_arrival() {
         if dated {
             assert_eq!(std::iter::from_fn(|| far_b.get()).count(), 99);
             let arrivals = events.iter().filter(|event| matches!(event.what, What::Arrived(_))).map(|event| event.at);
-            assert!(arrivals.eq((100..=10_000).step_by(100).map(|us| Instant::ZERO + Span::from_micros(us))));
+            assert!(arrivals.eq((100..=10_000).step_by(100).map(at)));
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod back_pressure;
 mod connections;
+mod dates;
 mod doctor;
 mod files;
 mod frames;

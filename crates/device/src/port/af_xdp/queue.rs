@@ -6,7 +6,6 @@ use super::{locate, XdpMode, XdpOptions, ZeroCopy, BURST, KERNEL_HEADROOM, RING}
 use crate::pool::{Frame, Note, Pool};
 use crate::port::system::{self, during};
 use crate::port::PortError;
-use rustix::time::{clock_gettime, ClockId};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -114,15 +113,13 @@ impl Queue {
     /// Appends at most `most` frames that arrived, in their order, to `into`; how many, and their bytes.
     pub(super) fn take(&mut self, pool: &mut Pool, most: usize, into: &mut Vec<Frame>) -> (usize, u64) {
         let (mut frames, mut bytes) = (0, 0);
-        let mut now_ns = None;
         for _ in 0..most {
             let Some(descriptor) = self.receive.take() else { break };
             let Some((frame, offset)) = locate(pool, descriptor.addr) else { continue };
             let length = (descriptor.len as usize).min(pool.frame_bytes() - offset);
             *pool.note_mut(frame) = Note { offset: offset as u16, length: length as u16, ..Note::default() };
             if let Some(arrived_ns) = pool.before(frame).and_then(program::arrived_ns) {
-                let now_ns = *now_ns.get_or_insert_with(monotonic_ns);
-                pool.note_mut(frame).age_ns = u32::try_from(now_ns.saturating_sub(arrived_ns)).unwrap_or(u32::MAX);
+                pool.note_mut(frame).arrived_ns = arrived_ns;
             }
             self.standby = self.standby.saturating_sub(1);
             frames += 1;
@@ -179,12 +176,6 @@ fn offsets(socket: &OwnedFd) -> io::Result<libc::xdp_mmap_offsets> {
     let none = libc::xdp_ring_offset { producer: 0, consumer: 0, desc: 0, flags: 0 };
     let none = libc::xdp_mmap_offsets { rx: none, tx: none, fr: none, cr: none };
     system::get(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, none)
-}
-
-/// The clock that the XDP program reads.
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// The kernel frees the queue of a process that ended a little after the process, as at a restart: until then it is busy.
