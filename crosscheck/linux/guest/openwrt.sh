@@ -1,6 +1,8 @@
 # What an OpenWrt router has around its sqm-scripts, for line.sh: settings (uci), the service, and the functions by which
 # the scripts read settings. The scripts are in /point as their repository has them, and run unmodified.
 for applet in $(busybox --list); do [ -e /bin/$applet ] || busybox ln -s busybox /bin/$applet; done
+# busybox's shell prefers its own tc and ip.
+ln -sf bash /bin/sh
 mkdir -p /usr/lib/sqm /etc/sqm /etc/config /lib /var
 [ -e /var/run ] || ln -s /run /var/run
 cp /point/*.qos /point/functions.sh /point/defaults.sh /point/*-sqm /point/update-available-qdiscs /usr/lib/sqm
@@ -21,4 +23,4 @@ uci() {
     case "$value" in wan | pppoe-wan) value=eth0 ;; esac
     echo "sqm_${key##*.}='$value'" >>/etc/config/sqm.sh
 }
-service() { ip netns exec g /bin/busybox sh /usr/lib/sqm/run.sh start; }
+service() { ip netns exec g /usr/lib/sqm/run.sh start; }
