@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sojourn.advise import Line, answer, openwrt
+from sojourn.advise import Line, answer, overheads
 from sojourn.advise.household import Shaper, network
 from sojourn.scheme import Scheme
 from sojourn.tc import values
+from sojourn.tc.kinds import KINDS
 
 RECORDED = Path(__file__).parents[2] / "crosscheck/recorded/openwrt_sqm.jsonl"
-DEVICES = {"up": "eth0", "down": "ifb4eth0"}
 
 
 def settings(line: Line, shaper: Shaper) -> dict[str, str]:
@@ -49,14 +51,45 @@ def parameters(text: str) -> dict[str, str]:
     return {parameter.name: parameter.value for parameter in Scheme(text).parameters()}
 
 
+def alike(ours: str, linux: str) -> bool:
+    """Whether two values are the same; tc shows three digits of a time."""
+    mine, shown = values.nanoseconds(ours), values.nanoseconds(linux)
+    return ours == linux or (mine is not None and shown is not None and math.isclose(mine, shown, rel_tol=5e-3))
+
+
 def test_sqm_installs_what_is_simulated() -> None:
-    # What crosscheck/linux/sqm.py recorded: tc's answers after the commands.
+    # What crosscheck/linux/sqm.py recorded: tc's answers after the commands, first those of the upload's device.
     about, *rows = (json.loads(row) for row in RECORDED.read_text(encoding="utf-8").splitlines())
     assert len(rows) == 8
     for row in rows:
         line, shaper = Line(50, 1, row["technology"]), Shaper(row["scheme"], *about["rates_mbit_s"])
-        (simulated,) = [
-            link for link in network(line, shaper, "openwrt").to_dict()["links"] if link["name"] == "shaper"
-        ]
-        for way in DEVICES:
-            print(row["shown"], simulated)
+        links = network(line, shaper, "openwrt").to_dict()["links"]
+        (link,) = [link for link in links if link["name"] == "shaper"]
+        second = [k for k, shown in enumerate(row["shown"]) if " root refcnt" in shown][1]
+        for way, shown in (("up", row["shown"][:second]), ("down", row["shown"][second:])):
+            kind = Scheme(row["scheme"]).algorithm
+            (qdisc,) = [one for one in shown if one.startswith(f"qdisc {kind} ")]
+            ours, linux = parameters(link["queue"][way]), parameters(qdisc)
+            # The scripts wash the codepoints of the download, which nothing that is simulated reads.
+            known = {option.name for option in KINDS[kind].options} - {"wash"}
+            differing = {name: (ours[name], linux[name]) for name in known if not alike(ours[name], linux[name])}
+            assert not differing, (row["technology"], row["scheme"], way)
+            if kind != "cake":
+                htb(line, link, way, shown)
+
+
+def htb(line: Line, link: dict[str, Any], way: str, shown: list[str]) -> None:
+    (words,) = [one.split() for one in shown if one.startswith("class htb 1:10 ")]
+    (stab,) = [one for one in shown if one.startswith("linklayer")]
+    # PTM's codewords are in the rate: stab knows none.
+    rate = values.rate(link["rate"][way]) * overheads.STAB[line.framing][1]
+    assert math.isclose(values.rate(words[words.index("rate") + 1]), rate, rel_tol=1e-3)
+    # The kernel holds the bucket as a time in ticks of 64 ns.
+    burst = float(words[words.index("burst") + 1].partition("b")[0])
+    assert math.isclose(burst, int(link["burst"][way].split()[0]), rel_tol=5e-3)
+    device: overheads.Device = "ppp" if line.framing in overheads.PPPOE else "ethernet"
+    options = dict(pairwise(overheads.STAB[line.framing][0].split()))
+    assert stab.startswith(
+        f"linklayer {options['linklayer']} overhead {overheads.of_stab(line.framing, device)}"
+        + (f" mpu {options['mpu']}" if "mpu" in options else "")
+    )
