@@ -48,7 +48,10 @@ def published() -> str:
             Setting(RATE_MBIT_S, RTT_MS), [group], name="one", description="one CUBIC flow", warm_up_s=FROM_S,
             measured_s=TO_S - FROM_S,
         )  # fmt: skip
-        schemes = [Scheme(f"codel preset linux {'ecn' if ecn else 'noecn'}", "codel"), Scheme("dualpi2", "dualpi2")]
+        schemes = [
+            Scheme(f"codel preset linux-6.12 {'ecn' if ecn else 'noecn'}", "codel"),
+            Scheme("dualpi2", "dualpi2"),
+        ]
         found = compare(Network.from_dict(net), schemes, replicates=REPLICATIONS, seed=1, progress=False).runs
         for scheme in schemes:
             values = found[found["scheme"] == scheme.label]["goodput_bit_s"].to_numpy() / 1e6

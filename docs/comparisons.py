@@ -93,7 +93,7 @@ def all_schemes() -> str:
 def l4s() -> str:
     """DualPI2 with a scalable and a classic flow."""
     replications = 10
-    schemes = ["dualpi2", "dualpi2 preset linux", "pie", "fq_codel"]
+    schemes = ["dualpi2", "dualpi2 preset linux-7.2", "pie", "fq_codel"]
     results = sj.compare(sj.load(DOCS / "l4s.toml"), schemes, replicates=replications, seed=SEED)
     # 10 ms of propagation; 1500 bytes take 0.3 ms at 40 Mbit/s and 0.012 ms at each of two links of 1 Gbit/s.
     base_ms = 10 + 0.3 + 2 * 0.012
@@ -150,7 +150,7 @@ def l4s() -> str:
         + "* **Both flows get about the same rate** (section 2.1). The classic drop probability is the square of the "
         + "base probability p', and the L4S marking probability is k p' with k = 2. This balances a flow that reacts "
         + "to the square root of its loss with a flow that reacts in proportion to its marks. Here the ratio is "
-        + f"{shown(ratios['dualpi2'])}, and with Linux's preset {shown(ratios['dualpi2 preset linux'])}.\n\n"
+        + f"{shown(ratios['dualpi2'])}, and with Linux's preset {shown(ratios['dualpi2 preset linux-7.2'])}.\n\n"
         + "The other two schemes treat the flows differently:\n\n"
         + "* **`pie`** has a single queue and here drops from both flows. The scalable flow waits as long as the "
         + "classic one.\n"
@@ -186,7 +186,7 @@ def l4s_queues(replications: int) -> str:
     for name, sets in (("DCTCP", []), ("Prague", [PRAGUE])):
         results = sj.compare(
             sj.load(DOCS / "l4s.toml", sets=sets),
-            ["dualpi2", "dualpi2 preset linux"],
+            ["dualpi2", "dualpi2 preset linux-7.2"],
             replicates=replications,
             seed=SEED,
         )

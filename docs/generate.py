@@ -227,6 +227,12 @@ def choices(parameters: Iterable[dict[str, Any]]) -> str:
     return "".join(parts)
 
 
+KERNELS = (
+    "\n`preset linux` without a version is that of the newest kernel here, and says so when it is used. "
+    "[What differs between kernels](../kernels.md) is listed on a page of its own.\n"
+)
+
+
 def algorithm(entry: dict[str, Any]) -> str:
     """The page of one algorithm."""
     name = entry["name"]
@@ -269,8 +275,12 @@ def algorithm(entry: dict[str, Any]) -> str:
         parts.append("\n## Presets\n\nA preset sets several parameters at once; parameters after it change it.\n\n")
         if "preset_note" in ABOUT[inner or name]:
             parts.append(ABOUT[inner or name]["preset_note"] + "\n\n")
-        rows = [(f"`preset {preset}`", settings(name, preset), presets[preset]) for preset in entry["presets"]]
+        # One source of all kernels.
+        sources = {preset: presets[preset.partition("-")[0]] for preset in entry["presets"]}
+        rows = [(f"`preset {preset}`", settings(name, preset), sources[preset]) for preset in entry["presets"]]
         parts.append(table(("preset", "sets", "source"), rows))
+        if "linux" in presets:
+            parts.append(KERNELS)
     parts += [f"\n## {heading}\n\n{body}\n" for heading, body in sections.items()]
     return "".join(parts)
 

@@ -41,7 +41,10 @@ SECTIONS: Final = {
         ],
     ),
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
-    "Reference": ("reference", ["scenario", "algorithms", "metrics", "traces", "device", "commands", "python"]),
+    "Reference": (
+        "reference",
+        ["scenario", "algorithms", "kernels", "metrics", "traces", "device", "commands", "python"],
+    ),
     "Papers": ("papers", ["index"]),
     "Project": ("project", ["design", "contributing", "changelog", "security"]),
 }

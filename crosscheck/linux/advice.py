@@ -2,11 +2,11 @@
 """Records what the commands of `sojourn advise` do: a household behind a line with queues of its own, on Linux.
 
     advice.py [--folder FOLDER] [--results FILE] [--runs N] [--only HOUSEHOLD] [--setting SETTING] [--line LINE]
-              [--table FILE]
+              [--scripts CLONE] [--table FILE]
 
 A run boots the machine of run.py once. The households are those of `sojourn.crosscheck.advised`, so this takes the
-project's own Python. Runs that are in FILE already are left out. `--table` writes the results as CSV and records
-nothing.
+project's own Python. On OpenWrt, sqm-scripts run as sqm.py has them. Runs that are in FILE already are left out.
+`--table` writes the results as CSV and records nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import random
 import re
 import statistics
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 from measured import lateness, reports
 from rows import Key, Row, keep, record, write_table
 from run import KERNEL, LEAST_IDLE_SHARE, boot, image
+from sqm import scripts
 
 from sojourn.advise import answer
 from sojourn.advise.household import SITES
@@ -61,7 +63,7 @@ def settings(household: Household, setting: str, run: int, line_is: str = LINES[
         "MTU": MTU_BYTES.get(line.framing, 1500),
         "RTT_MS": " ".join(f"{rtt:g}" for rtt in line.rtt_ms),
         "FLOWS": "\n".join(flows),
-        "COMMANDS": "\n".join(answer.commands(line, "linux", shaper) if shaper else []),
+        "COMMANDS": "\n".join(answer.commands(line, household.platform, shaper) if shaper else []),
         "SECONDS_ALL": round(warm_up + measured),
         "SECONDS_WARM_UP": round(warm_up),
         "PING_INTERVAL": PING_S,
@@ -121,6 +123,7 @@ def main() -> int:
     options.add_argument(
         "--line", choices=LINES, default=LINES[0], help="what the line is in the machine (default %(default)s)"
     )
+    options.add_argument("--scripts", type=Path, metavar="CLONE", help="of the repository of sqm-scripts")
     options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
     options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
     given = options.parse_args()
@@ -132,14 +135,16 @@ def main() -> int:
     def run(key: Key) -> tuple[list[Row], str]:
         name, setting, line, number = key
         household = households[name]
-        files = boot(
-            given.folder,
-            settings(household, setting, number, line),
-            "line.sh",
-            shift=0,
-            memory_mib=1024,
-            faster=next(times for most, times in FASTER.items() if household.line.down_mbit_s <= most),
-        )
+        with tempfile.TemporaryDirectory() as scratch:
+            files = boot(
+                given.folder,
+                settings(household, setting, number, line),
+                "line.sh",
+                shift=0,
+                memory_mib=1024,
+                faster=next(times for most, times in FASTER.items() if household.line.down_mbit_s <= most),
+                modules=scripts(given.scripts, Path(scratch)) if household.platform == "openwrt" else (),
+            )
         keep(given.keep, key, files)
         said, found = " ".join(map(str, key)), row(household, files)
         if found["idle_share"] < LEAST_IDLE_SHARE:

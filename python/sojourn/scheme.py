@@ -62,11 +62,14 @@ class Scheme:
 
     def __post_init__(self) -> None:
         text = " ".join(self.text.split())
+        # Refuses and warns of what was written.
+        canonical = _canonical(text)
+        text = _with_present_presets(text, unversioned(canonical.partition(" ")[0]))
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "label", self.label or unversioned(text) or "as written")
         if why := one_line(self.label):
             raise SojournError(f"the label {self.label!r} {why}")
-        object.__setattr__(self, "canonical", _canonical(text))
+        object.__setattr__(self, "canonical", canonical)
 
     @property
     def algorithm(self) -> str:
@@ -183,6 +186,12 @@ def _canonical(text: str) -> str:
         if re.fullmatch(r"(?:fq:)?\w+@[0-9a-f]{12}", name) and not _is_algorithm(unversioned(name)):
             return text
         raise
+
+
+def _with_present_presets(text: str, algorithm: str) -> str:
+    """Return a text whose preset has its present name: what is recorded says which kernel `linux` was."""
+    former = _entry(algorithm).get("former_presets", {})
+    return re.sub(r"(?<=\bpreset )\S+", lambda name: str(former.get(name[0], name[0])), text)
 
 
 def as_scheme(scheme: SchemeLike) -> Scheme:

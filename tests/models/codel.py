@@ -55,8 +55,9 @@ class Codel(Model):
         "mtu_counts": "queue",
         "control_law": "exact",
         "count_overflow": "false",
+        "stale_first_above": "false",
     }
-    PRESETS = {"linux": "control_law newton mtu_counts all count_overflow"}
+    PRESETS = {"linux-6.12": "control_law newton mtu_counts all count_overflow"}
     TEXTS = (
         "",
         "ecn",
@@ -66,7 +67,8 @@ class Codel(Model):
         "control_law newton ecn ce_threshold 20ms",
         "control_law newton target 1ms interval 8ms limit 90p",
         "control_law newton mtu_counts all target 1ms interval 4ms",
-        "preset linux ecn target 300us interval 2ms",
+        "control_law newton mtu_counts all stale_first_above target 1ms interval 4ms",
+        "preset linux-6.12 ecn target 300us interval 2ms",
         "target 0ns interval 3ms mtu 3000B",
         "ce_threshold 200us ce_threshold_selector 0x1/0x3",
         "ce_threshold 100us ce_threshold_selector 0x28/0x2a ecn target 1ms interval 10ms",
@@ -110,8 +112,8 @@ class Codel(Model):
 
     def dequeue(self) -> Packet | None:
         """Section 5.6."""
-        if self.law.newton and not self.queue:
-            # Linux and ns-3 leave their dequeue before they look at the sojourn time.
+        if self.params.stale_first_above and not self.queue:
+            # Linux before its fix of 2026 and ns-3 leave their dequeue before they look at the sojourn time.
             self.dropping = False
             return None
         now = self.law.whole(self.world.now)

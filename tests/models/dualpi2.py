@@ -40,7 +40,7 @@ class DualPi2(Model):
     }
     PRESETS = {
         "rfc": "",
-        "linux": "limit 10000p tupdate 16ms alpha 0.16015625 beta 3.19921875"
+        "linux-7.2": "limit 10000p tupdate 16ms alpha 0.16015625 beta 3.19921875"
         " l4s_aqm step classic_protection 0.1 marking random nqb none",
     }
     TEXTS = (
@@ -49,8 +49,9 @@ class DualPi2(Model):
         "target 2ms tupdate 3ms alpha 2 beta 40 scheduler ts_fifo tshift 5ms limit 60kB",
         "target 1ms tupdate 2ms alpha 5 beta 60 coupling_factor 3 nodrop_on_overload mtu 0B limit 20ms",
         "target 1ms tupdate 2ms alpha 5 beta 60 drop_enqueue marking random memlimit 50kB",
-        "preset linux target 2ms tupdate 3ms beta 50",
-        "preset linux beta 40 step_thresh 3p min_qlen_step 5p any_ect drop_enqueue classic_protection 0.5 limit 40p",
+        "preset linux-7.2 target 2ms tupdate 3ms beta 50",
+        "preset linux-7.2 beta 40 step_thresh 3p min_qlen_step 5p any_ect drop_enqueue classic_protection 0.5"
+        " limit 40p",
         "max_rtt 12ms classic_protection 0.3 th_len 0p min_th 100us range 5ms",
         "typical_rtt 3ms marking random l4s_aqm step step_thresh 2ms any_ect nosplit_gso limit 100p",
         "max_rtt 20ms typical_rtt 2ms mtu 300B coupling_factor 1",

@@ -52,6 +52,7 @@ MODELS: dict[str, type[Model]] = {
         "memory_limit 30kB quantum 1000B target 500us interval 2ms ce_threshold 300us",
         "flows 2 ce_threshold 300us ce_threshold_selector 0x1/0x3",
         "flows 8 control_law newton target 200us interval 2ms mtu 0B",
+        "flows 8 mtu_counts all stale_first_above noecn target 200us interval 2ms",
         "flows 8 control_law newton mtu_counts all count_overflow noecn target 200us interval 2ms limit 60p",
         defaults={"ecn": "true"},
     ),

@@ -26,7 +26,7 @@ class Pie(Model):
         "variant": "rfc",
     }
     PRESETS = {
-        "linux": "variant linux delay departures derandomize avpkt 1514B",
+        "linux-6.12": "variant linux delay departures derandomize avpkt 1514B",
         "ns3": "variant ns3 delay departures limit 25p avpkt 1000B",
         "shu2023": "variant ns3 delay departures limit 2000p avpkt 1000B dq_threshold 20B",
     }
@@ -42,7 +42,7 @@ class Pie(Model):
         "delay departure_rate variant linux target 3ms tupdate 4ms max_burst 20ms dq_threshold 5kB beta 5Hz",
         "activate limit 30p target 5ms tupdate 5ms max_burst 10ms beta 8Hz",
         "activate limit 30kB delay departure_rate dq_threshold 4kB target 5ms tupdate 5ms max_burst 10ms ecn",
-        "preset linux target 4ms tupdate 5ms max_burst 20ms beta 8Hz",
+        "preset linux-6.12 target 4ms tupdate 5ms max_burst 20ms beta 8Hz",
         "preset ns3 tupdate 5ms target 2ms max_burst 20ms beta 8Hz",
         "preset shu2023 limit 30p tupdate 5ms",
         "variant linux target 5ms tupdate 5ms ecn",

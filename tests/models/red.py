@@ -33,7 +33,7 @@ class Red(Model):
         # ns-3's RedQueueDisc by default.
         "ns3": "limit 25p min 5p max 15p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
         # The example of tc-red(8).
-        "linux": "limit 400kB min 30kB max 90kB max_p 0.02 w 0.03125 avpkt 1000B",
+        "linux-6.12": "limit 400kB min 30kB max 90kB max_p 0.02 w 0.03125 avpkt 1000B",
         # Shu (2023), Tables 2 and 3, over ns-3's.
         "shu2023": "limit 2000p min 500p max 1000p max_p 0.02 w 0.002 avpkt 500B gentle wait harddrop",
     }
@@ -51,7 +51,7 @@ class Red(Model):
         "w 0.5 min 2p max 6p max_p 0.5 ecn nodrop limit 30p",
         "w 0.5 min 2p max 6p max_p 0.5 ecn nodrop harddrop gentle",
         "preset ns3 w 0.2",
-        "preset linux w 0.2",
+        "preset linux-6.12 w 0.2",
         "preset shu2023",
     )
 

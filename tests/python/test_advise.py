@@ -160,12 +160,7 @@ def test_commands_have_rates_and_overheads_of_the_line() -> None:
     cake = answer.commands(line, "linux", Shaper("cake besteffort", 45.0, 9.0))
     (down,) = [one for one in cake if "dev ifb0 root cake" in one]
     assert all(words in down for words in ("bandwidth 45000000bit", "ptm overhead 30", " ingress "))
-    openwrt = answer.commands(line, "openwrt", shaper)
-    assert "uci set sqm.@queue[0].upload='8862'" in openwrt
-    assert "uci set sqm.@queue[0].overhead='16'" in openwrt
-    # CAKE counts from the IP header on.
-    openwrt = answer.commands(line, "openwrt", Shaper("cake besteffort", 45.0, 9.0))
-    assert "uci set sqm.@queue[0].overhead='30'" in openwrt
+    assert any("on a ppp interface of the gateway's own, the overhead is 30" in one for one in linux)
     config = tomllib.loads("\n".join(answer.commands(line, "sojournd", shaper)))
     assert config["a_to_b"] == {"scheme": "fq_codel", "rate": "45000 kbit/s", "framing": "pppoe-ptm"}
 

@@ -36,9 +36,9 @@ def test_the_machine_has_the_line_and_the_commands_of_the_advice() -> None:
     assert recorder("advice").settings(household, advised.TODAY, 1)["COMMANDS"] == ""
 
 
-def test_households_have_schemes_that_linux_has() -> None:
+def test_households_have_schemes_that_their_gateway_has() -> None:
     for household in advised.HOUSEHOLDS:
-        assert household.shaper.scheme in PLATFORMS["linux"]
+        assert household.shaper.scheme in PLATFORMS[household.platform]
 
 
 def test_the_machine_has_the_network_of_the_atlas() -> None:

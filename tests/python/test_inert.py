@@ -149,7 +149,7 @@ def test_what_is_told_of_a_transport_has_no_effect(key: settings.Json, beside: s
         "dualpi2 l4s_aqm step step_thresh 2ms",
         "daqm interarrival 1ms s1 0.1 s1_drop_rate 0.5",
         "fq_codel",
-        "fq_codel preset linux",
+        "fq_codel preset linux-6.12",
         "pfifo limit 60p",
         "cake nonat split-gso nowash",
     ],

@@ -52,7 +52,7 @@ SCHEMES = {
         "cake bandwidth 8000000bit besteffort dual-srchost wash ingress ack-filter rtt 1000ms noatm overhead 18 "
         "mpu 64 memlimit 4194304"
     ),
-    "dualpi2 preset linux": (
+    "dualpi2 preset linux-7.2": (
         "dualpi2 limit 10000 target 15ms tupdate 16ms alpha 0.16015625 beta 3.19921875 step_thresh 1ms "
         "min_qlen_step 0 coupling_factor 2 drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso"
     ),
@@ -142,11 +142,11 @@ def test_notes_say_where_linux_differs() -> None:
 
     assert notes("codel") == ["# Linux's codel behaves as this scheme with `control_law newton`"]
     assert notes("codel control_law newton") == []
-    assert notes("pie preset linux tupdate 16ms") == []
+    assert notes("pie preset linux-6.12 tupdate 16ms") == []
     # As crosscheck/recorded/linux_tc.jsonl has it.
     jiffies = "# tupdate 15ms becomes 16ms in a Linux of 250 jiffies a second, as Debian's is"
-    assert notes("pie preset linux") == [jiffies]
-    assert notes("dualpi2 preset linux") == []
+    assert notes("pie preset linux-6.12") == [jiffies]
+    assert notes("dualpi2 preset linux-7.2") == []
     # 2^-9 = 0.001953125 is nearer to 0.002 than 2^-8.
     assert notes("red min 30p max 90p") == [
         "# Linux's red counts bytes: a packet is taken as avpkt, 1000 bytes",
@@ -169,7 +169,7 @@ def test_notes_say_where_linux_differs() -> None:
         ("sfb noecn", "Linux's sfb has no `ecn`; the nearest that can be exported is `sfb ecn`"),
         ("sfb db 1500us", "whole milliseconds; the nearest that can be exported is `sfb db 2ms`"),
         ("red min 1p max 90p", "min above one mean packet"),
-        ("dualpi2", "`dualpi2 preset linux`"),
+        ("dualpi2", "`dualpi2 preset linux-7.2`"),
         ("red min none max none", "Linux's red computes no min from the rate"),
         ("cobalt", "`cake besteffort flowblind`"),
         ("nonsense", "unknown algorithm"),
@@ -371,7 +371,7 @@ STATISTICS: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ["memory_used", "memory_limit", "tins"],
     ),
-    "dualpi2 preset linux memlimit 1mb step_thresh 5p": (
+    "dualpi2 preset linux-7.2 memlimit 1mb step_thresh 5p": (
         {
             "limit": 10_000,
             "memory-limit": 1_048_576,

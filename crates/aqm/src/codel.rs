@@ -13,9 +13,10 @@
 //!   then 0.500 interval rather than 0.707. Times are read in whole units of 1024 ns (as in ns-3, also the sojourn time),
 //!   and a drop takes place after the interval has passed rather than at its end. With arrivals that do not react, the drops
 //!   are exactly ns-3's.
-//! * With `control_law newton`, a request for a packet that finds an empty queue ends the dropping phase and changes nothing
-//!   else. According to RFC 8289 the sojourn time has then been below the target. This matters where few packets wait in
-//!   each of many queues.
+//! * `stale_first_above` is the behaviour of Linux before 6.1.191, 6.12.115 and 7.0, and of ns-3: a request for a packet that
+//!   finds an empty queue ends the dropping phase and changes nothing else. According to RFC 8289 the sojourn time has then
+//!   been below the target. This matters where few packets wait in each of many queues: there the next packet that waits
+//!   longer than the target, more than an interval later, is dropped.
 //! * `mtu_counts all` is the behaviour of Linux's fq_codel: it compares `mtu` with the bytes in all queues. ns-3 and RFC
 //!   8290 look at the one queue.
 //! * ECN and `ce_threshold` are as in Linux (tc-codel(8)), because RFC 8289 leaves them open. A mark counts as a drop, and
@@ -37,6 +38,7 @@ mod selector;
 pub use selector::Selector;
 
 use crate::acts::{Acts, Kind, ANY};
+use crate::config::KERNELS;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -84,6 +86,8 @@ crate::params! {
         control_law: ControlLaw = ControlLaw::Exact,
         /// Packets dropped because the queue was full count as drops of the control law (Linux's fq_codel; not RFC 8290).
         count_overflow: bool = false,
+        /// A request that finds an empty queue does not reset the time above target (Linux before 6.1.191, 6.12.115 and 7.0; not RFC 8289).
+        stale_first_above: bool = false,
     }
 }
 
@@ -251,7 +255,7 @@ impl Codel {
     /// True when the head, if there is one, is neither dropped nor marked now.
     #[inline]
     fn spares(&mut self, now: Instant, queue: &Queue) -> bool {
-        if queue.is_empty() && self.params.control_law == ControlLaw::Newton {
+        if queue.is_empty() && self.params.stale_first_above {
             self.dropping = false;
             return true;
         }
@@ -344,10 +348,10 @@ impl Algorithm for Codel {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["linux"];
+    const PRESETS: &'static [&'static str] = KERNELS;
 
     fn preset(name: &str) -> Option<Params> {
-        (name == "linux").then(|| Params {
+        KERNELS.contains(&name).then(|| Params {
             control_law: ControlLaw::Newton,
             mtu_counts: MtuCounts::All,
             count_overflow: true,

@@ -15,12 +15,19 @@ use core::fmt;
 /// shows them; [`Config::warning`] names the present one.
 pub const FORMER_PRESETS: &[(&str, &str)] = &[("seed000", "shu2023"), ("seed004", "hassan")];
 
+/// Presets named after a kernel of Linux, the newest last.
+pub const KERNELS: &[&str] = &["linux-6.1", "linux-6.12", "linux-7.2"];
+
+/// The name that stands for the newest kernel. Another version of the library may mean another one, so [`Config::warning`]
+/// says which it is.
+pub const NEWEST_KERNEL: (&str, &str) = ("linux", "linux-7.2");
+
 /// A checked algorithm with its parameters, ready to be built any number of times.
 #[derive(Clone)]
 pub struct Config {
     name: &'static str,
     scheme: Arc<dyn Scheme>,
-    /// The former name of a preset that the text used, and the present one.
+    /// The former name of a preset that the text used, or `linux`, and the present one.
     former: Option<(&'static str, &'static str)>,
     said: Arc<Said>,
 }
@@ -84,11 +91,16 @@ impl Config {
         self.scheme.params()
     }
 
-    /// What its writer should change although it is accepted: a preset's former name.
+    /// What its writer should change although it is accepted: a preset's former name, or `linux` without a version.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let (former, present) = self.former?;
-        Some(format!("{}: \"preset {former}\" is now called \"preset {present}\"", self.name))
+        let name = self.name;
+        Some(if (former, present) == NEWEST_KERNEL {
+            format!("{name}: \"preset {former}\" is \"preset {present}\" here, and a later kernel in a later version of the library; name the kernel")
+        } else {
+            format!("{name}: \"preset {former}\" is now called \"preset {present}\"")
+        })
     }
 
     /// The parameters that the text or table sets.
@@ -206,7 +218,8 @@ fn with_present_presets<'a>(
     pairs: &'a [(String, String)],
 ) -> (Cow<'a, [(String, String)]>, Option<(&'static str, &'static str)>) {
     let present = |(key, value): &(String, String)| {
-        let found = FORMER_PRESETS.iter().find(|(former, _)| key == "preset" && value == former);
+        let mut known = FORMER_PRESETS.iter().chain([&NEWEST_KERNEL]);
+        let found = known.find(|(former, _)| key == "preset" && value == former);
         found.copied().filter(|(_, present)| entry.presets.contains(present))
     };
     let former = pairs.iter().find_map(present);

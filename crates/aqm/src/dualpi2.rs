@@ -33,12 +33,12 @@
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
 //!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
 //! * Linux counts the kernel's memory for `memlimit`. Here it is bytes on the wire, and there is no such limit by default.
-//! * After a change to a lower `limit` or `memlimit`, the classic queue loses its first packets, as in Linux's
-//!   `dualpi2_change`. That has nothing more to drop once the classic queue is empty; here the L4S queue follows.
+//! * After a change to a lower `limit` or `memlimit`, the classic queue loses its first packets, and then the L4S
+//!   queue, as in `dualpi2_change` of Linux 7.2.
 //! * Filters in Linux can put other packets into the L4S queue. Here only the ECN field and one DSCP decide.
 //! * Non-queue-building packets that are not ECT(1) or CE are never marked, and are dropped only during overload and where more
 //!   than `nqb_limit` of data waits in the L4S queue. RFC 9956 demands such a short buffer for them. The traffic protection that it
-//!   recommends, which puts misbehaving flows into the classic queue, is not implemented. Preset `linux` knows no such packets.
+//!   recommends, which puts misbehaving flows into the classic queue, is not implemented. Linux knows no such packets.
 //! * `split_gso` is accepted and has no effect, because packets are never aggregated here.
 //! * The alternative of the RFC's appendix B, Curvy RED, is not implemented; only its time-shifted FIFO is, as `scheduler
 //!   ts_fifo`.
@@ -51,7 +51,7 @@
 //! * RFC 9332, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)",
 //!   2023, appendix A, and appendix B for `scheduler ts_fifo`.
 //! * RFC 9956, "A Non-Queue-Building Per-Hop Behavior (NQB PHB) for Differentiated Services", 2026, for `nqb`.
-//! * tc-dualpi2(8) and Linux's sch_dualpi2, for preset `linux`.
+//! * tc-dualpi2(8) and the sch_dualpi2 of Linux 7.2, for preset `linux-7.2`.
 
 // Names in comments with brackets are those of the pseudocode in RFC 9332, appendix A.
 
@@ -441,7 +441,8 @@ impl Standalone for DualPi2 {
 
     const ORDER: Order = Order::Codepoint;
 
-    const PRESETS: &'static [&'static str] = &["rfc", "linux"];
+    // Linux has it since 6.17.
+    const PRESETS: &'static [&'static str] = &["rfc", "linux-7.2"];
 
     const WORDS: &'static [(&'static str, &'static str, &'static str)] = &[
         ("overflow", "drop_on_overload", "false"),
@@ -453,7 +454,7 @@ impl Standalone for DualPi2 {
     fn preset(name: &str) -> Option<Params> {
         match name {
             "rfc" => Some(Params::default()),
-            "linux" => Some(Params::linux()),
+            "linux-7.2" => Some(Params::linux()),
             _ => None,
         }
     }

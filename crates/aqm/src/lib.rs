@@ -71,7 +71,7 @@ pub mod sred;
 pub mod threshold;
 
 pub use channel::{Arrival, Channel, ChannelCounts, Impairments};
-pub use config::{Config, ConfigError, FORMER_PRESETS};
+pub use config::{Config, ConfigError, FORMER_PRESETS, KERNELS, NEWEST_KERNEL};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,

@@ -61,6 +61,7 @@ mod tuning;
 pub use gain::Gain;
 
 use crate::acts::{Acts, ON};
+use crate::config::KERNELS;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
@@ -513,14 +514,13 @@ impl Algorithm for Pie {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["linux", "ns3", "shu2023"];
+    const PRESETS: &'static [&'static str] = &["linux-6.1", "linux-6.12", "linux-7.2", "ns3", "shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
         match name {
-            "linux" => Some(Params::linux()),
             "ns3" => Some(Params::ns3()),
             "shu2023" => Some(Params::shu2023()),
-            _ => None,
+            kernel => KERNELS.contains(&kernel).then(Params::linux),
         }
     }
 

@@ -54,6 +54,7 @@ mod length;
 pub use length::Length;
 
 use crate::acts::{Acts, NONE, ON};
+use crate::config::KERNELS;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;
@@ -405,14 +406,13 @@ impl<C: Curve> Algorithm for Red<C> {
         per_flow_state: false,
     };
 
-    const PRESETS: &'static [&'static str] = &["ns3", "linux", "shu2023"];
+    const PRESETS: &'static [&'static str] = &["ns3", "linux-6.1", "linux-6.12", "linux-7.2", "shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
         match name {
             "ns3" => Some(Params::ns3()),
-            "linux" => Some(Params::linux()),
             "shu2023" => Some(Params::shu2023()),
-            _ => None,
+            kernel => KERNELS.contains(&kernel).then(Params::linux),
         }
     }
 

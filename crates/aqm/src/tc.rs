@@ -2,7 +2,7 @@
 //!
 //! Governing texts: tc(8), tc-red(8), tc-choke(8), tc-sfb(8), tc-sfq(8), tc-codel(8), tc-fq_codel(8), tc-pie(8),
 //! tc-fq_pie(8), tc-cake(8), tc-dualpi2(8), tc-pfifo(8), and the formats in which iproute2 prints.
-//! Only the parameters are tc's: the algorithm stays the library's (`pie` is RFC 8033's, `pie preset linux` Linux's),
+//! Only the parameters are tc's: the algorithm stays the library's (`pie` is RFC 8033's, `pie preset linux-6.12` Linux's),
 //! and a parameter that the text leaves open has the library's default, except where a rule below says otherwise.
 //!
 //! Whole lines: `tc qdisc add dev eth0 parent 1:1 handle 10: KIND ...` and `qdisc KIND 8001: root refcnt 2 ...` are read

@@ -22,7 +22,7 @@ use sojourn_sim::traffic;
 use sojourn_sim::transport::congestion;
 use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
 use sojourn_units::{Instant, Span};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -63,6 +63,8 @@ fn aqms() -> String {
                 json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words, "needs": needs(p.acts)})
             })
             .collect();
+        let old = sojourn_aqm::FORMER_PRESETS.iter().chain([&sojourn_aqm::NEWEST_KERNEL]);
+        let old: BTreeMap<_, _> = old.filter(|(_, present)| entry.presets.contains(present)).copied().collect();
         json!({
             "name": entry.short_name(),
             "title": entry.title(),
@@ -74,6 +76,7 @@ fn aqms() -> String {
             "per_flow_state": entry.about.per_flow_state,
             "lower_limit": entry.excess.text(),
             "presets": entry.presets,
+            "former_presets": old,
             "parameters": parameters,
         })
     };

@@ -60,16 +60,22 @@ done <<END
 $LINE
 END
 # As an operator pastes them.
+[ ! -e /point/openwrt.sh ] || . /point/openwrt.sh
 while read -r line; do
-    case "$line" in "" | \#*) continue ;; esac
-    ip netns exec g $line
+    case "$line" in
+    "" | \#*) ;;
+    opkg* | uci* | service*) eval "$line" </dev/null ;;
+    *) ip netns exec g $line ;;
+    esac
 done <<END
 $COMMANDS
 END
 for node in o g; do
     echo "at $node"
-    tc -n $node qdisc show
-    tc -n $node class show dev eth0 2>/dev/null || true
+    tc -n $node -d qdisc show
+    for device in eth0 ifb0 ifb4eth0; do
+        tc -n $node -d class show dev $device 2>/dev/null || true
+    done
 done >qdiscs
 
 # iperf3 asks for random bytes, and a machine without a source of them takes a second for the first.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sojourn import core, metrics
+from sojourn.advise import openwrt, overheads
 from sojourn.advise.household import SITES
 from sojourn.advise.search import MEASURES, SURE
 from sojourn.canvas import WIDTH, Picture, new_figure
@@ -21,17 +22,6 @@ if TYPE_CHECKING:
     from sojourn.advise.household import Line, Shaper
     from sojourn.advise.search import Advice, Outcome
 
-#: What a framing adds to a packet from the IP header on, in bytes, as CAKE counts.
-_OVERHEAD_BYTES: Final = {"docsis": 18, "pppoe-ptm": 30, "pppoe-llcsnap": 40, "ethernet": 38}
-#: `stab` adds to the length of the frame, which has Ethernet's header already.
-_HEADER_BYTES: Final = 14
-#: Other options of tc's `stab`, and the share of the rate that remains (64 of 65 B on PTM).
-_STAB: Final = {
-    "docsis": (" mpu 64 linklayer ethernet", 1.0),
-    "pppoe-ptm": (" linklayer ethernet", 64 / 65),
-    "pppoe-llcsnap": (" linklayer atm", 1.0),
-    "ethernet": (" mpu 84 linklayer ethernet", 1.0),
-}
 _WAN, _LAN = "eth0", "ifb0"
 
 
@@ -40,7 +30,7 @@ def commands(line: Line, platform: str, shaper: Shaper) -> list[str]:
     if platform == "linux":
         return _linux(line, shaper)
     if platform == "openwrt":
-        return _openwrt(line, shaper)
+        return openwrt.commands(line, shaper)
     return _sojournd(line, shaper)
 
 
@@ -59,12 +49,15 @@ def _one_way(line: Line, scheme: str, mbit_s: float, device: str, *, is_ingress:
 
 def stab(line: Line) -> tuple[str, float]:
     """Return the options of tc's ``stab`` on an Ethernet device, and the share of the line's rate that remains."""
-    options, share = _STAB[line.framing]
-    return f"overhead {_OVERHEAD_BYTES[line.framing] - _HEADER_BYTES}{options}", share
+    options, share = overheads.STAB[line.framing]
+    return f"overhead {overheads.of_stab(line.framing)}{options}", share
 
 
 def _linux(line: Line, shaper: Shaper) -> list[str]:
     made = [f"# {_WAN} is the interface towards the provider"]
+    if line.framing in overheads.PPPOE and Scheme(shaper.scheme).algorithm != "cake":
+        ppp = overheads.of_stab(line.framing, "ppp")
+        made += [f"# its modem speaks PPPoE; on a ppp interface of the gateway's own, the overhead is {ppp}"]
     if shaper.up_mbit_s is not None:
         made += ["# upload", *_one_way(line, shaper.scheme, shaper.up_mbit_s, _WAN, is_ingress=False)]
     if shaper.down_mbit_s is not None:
@@ -77,26 +70,6 @@ def _linux(line: Line, shaper: Shaper) -> list[str]:
             *_one_way(line, shaper.scheme, shaper.down_mbit_s, _LAN, is_ingress=True),
         ]
     return made
-
-
-def _openwrt(line: Line, shaper: Shaper) -> list[str]:
-    scheme = Scheme(shaper.scheme).algorithm
-    script = "piece_of_cake.qos" if scheme == "cake" else "simple.qos"
-    layer = "atm" if line.framing == "pppoe-llcsnap" else "ethernet"
-    overhead = _OVERHEAD_BYTES[line.framing] - (0 if scheme == "cake" else _HEADER_BYTES)
-    share = 1.0 if scheme == "cake" else _STAB[line.framing][1]
-    return [
-        "opkg update; opkg install sqm-scripts",
-        "uci set sqm.@queue[0].interface='wan'",
-        f"uci set sqm.@queue[0].download='{_bit_s(shaper.down_mbit_s or 0.0, share) // 1000}'",
-        f"uci set sqm.@queue[0].upload='{_bit_s(shaper.up_mbit_s or 0.0, share) // 1000}'",
-        f"uci set sqm.@queue[0].qdisc='{scheme}'",
-        f"uci set sqm.@queue[0].script='{script}'",
-        f"uci set sqm.@queue[0].linklayer='{layer}'",
-        f"uci set sqm.@queue[0].overhead='{overhead}'",
-        "uci set sqm.@queue[0].enabled='1'",
-        "uci commit sqm; service sqm restart",
-    ]
 
 
 def _sojournd(line: Line, shaper: Shaper) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn import draw, linux_tcp, suggest
+from sojourn.advise import openwrt
 from sojourn.core import SojournError
 from sojourn.lines import TECHNOLOGIES
 from sojourn.network import Network
@@ -216,12 +217,16 @@ def _shaped(net: Network, line: Line, shaper: Shaper | None, platform: str) -> N
     rates: dict[str, Quantity] = {"down": _FAST, "up": _FAST}
     queues = {"down": "pfifo", "up": "pfifo"}
     more: dict[str, Any] = {}
+    bursts = {"down": HTB_BURST, "up": HTB_BURST}
     given = Shaper("pfifo", None, None) if shaper is None else shaper
     is_cake = Scheme(given.scheme).algorithm == "cake" and platform != CABLE
     for way, own in (("down", given.down_mbit_s), ("up", given.up_mbit_s)):
         if own is None:
             continue
         queues[way] = given.scheme
+        if platform == openwrt.PLATFORM and not is_cake:
+            queues[way] = openwrt.queue(line, given.scheme, own)
+            bursts[way] = openwrt.burst(line, given.scheme, own)
         if is_cake:
             ingress = " ingress" if way == "down" else ""
             queues[way] += f" bandwidth {round(own * 1e6)}bit {line.framing}{ingress}"
@@ -231,7 +236,7 @@ def _shaped(net: Network, line: Line, shaper: Shaper | None, platform: str) -> N
         more["framing"] = line.framing
         if shaper is not None and platform != CABLE:
             # A cable's packet takes its time before it leaves; htb's leaves at once, and the next one waits.
-            more["burst"] = {"down": HTB_BURST, "up": HTB_BURST}
+            more["burst"] = bursts
     return net.link(
         name="shaper", from_="gateway", to="home", rate=rates, delay=ms(0), queue=queues,
         under_test={"down": True, "up": True}, **more,

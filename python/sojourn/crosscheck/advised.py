@@ -27,7 +27,7 @@ not, and the next one waits."""
 
 @dataclass(frozen=True, slots=True)
 class Household:
-    """A line, and what `sojourn advise --on linux` recommended for it.
+    """A line, and what `sojourn advise` recommended for it.
 
     Parameters
     ----------
@@ -39,12 +39,15 @@ class Household:
         The recommendation.
     others
         Other settings that it tried, by name: what earlier models recommended.
+    platform
+        What the gateway runs.
     """
 
     name: str
     line: Line
     shaper: Shaper
     others: Mapping[str, Shaper] = field(default_factory=dict)
+    platform: str = "linux"
 
     def settings(self) -> dict[str, Shaper | None]:
         """Return the settings of the gateway that are compared."""
@@ -63,6 +66,10 @@ HOUSEHOLDS: Final = (
     Household(
         "vdsl", _line(50, 10, "vdsl"), Shaper("cake besteffort", 49.5, 9.9),
         {"fq_codel": Shaper("fq_codel", 49.5, 9.9)},
+    ),
+    Household(
+        "openwrt", _line(50, 10, "docsis"), Shaper("fq_codel", 49.5, 9.9),
+        {"cake": Shaper("cake besteffort", 49.5, 9.9)}, platform="openwrt",
     ),
     Household("docsis", _line(250, 25, "docsis"), Shaper("fq_codel", 247.5, 24.75)),
     Household(
@@ -151,7 +158,7 @@ def _point(household: Household, setting: str, machine: str, own: list[Mapping[s
     compared = metrics(line)
     return Point(
         name=f"{household.name} {line.down_mbit_s:g}/{line.up_mbit_s:g}, {setting}, line of {machine}",
-        scenario=_as_recorded(network(line, household.settings()[setting]).to_dict(), line),
+        scenario=_as_recorded(network(line, household.settings()[setting], household.platform).to_dict(), line),
         scheme=None,
         theirs=measured(compared, own),
         metrics=compared,

@@ -30,10 +30,10 @@ _REPLICATIONS: Final = 20
 
 # The parameters of Linux that the known points have; tc's words say the rest.
 _LINUX_SCHEMES: Final = {
-    "codel": "codel preset linux limit 1000p",
-    "pie": f"pie preset linux limit 1000p {linux.PIE_UPDATES}",
-    "fq_codel": "fq_codel preset linux limit 10240p",
-    "fq_pie": f"fq_pie preset linux limit 10240p {linux.PIE_UPDATES}",
+    "codel": "codel preset linux-6.1 limit 1000p",
+    "pie": f"pie preset linux-6.1 limit 1000p {linux.PIE_UPDATES}",
+    "fq_codel": "fq_codel preset linux-6.1 limit 10240p",
+    "fq_pie": f"fq_pie preset linux-6.1 limit 10240p {linux.PIE_UPDATES}",
 }
 
 

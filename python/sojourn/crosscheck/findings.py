@@ -28,10 +28,10 @@ _LIMIT: Final = _SETTING.buffer()
 #: As tc and as we write them. PIE's timer counts ticks of 4 ms, and one more.
 SCHEMES: Final = {
     "pfifo": (f"pfifo limit {_LIMIT}", f"pfifo limit {_LIMIT}p"),
-    "codel": (f"codel limit {_LIMIT}", f"codel preset linux limit {_LIMIT}p"),
-    "pie": (f"pie limit {_LIMIT}", f"pie preset linux limit {_LIMIT}p tupdate 20ms"),
-    "fq_pie": (f"fq_pie limit {_LIMIT}", f"fq_pie preset linux limit {_LIMIT}p tupdate 20ms"),
-    "fq_codel": (f"fq_codel limit {_LIMIT}", f"fq_codel preset linux limit {_LIMIT}p"),
+    "codel": (f"codel limit {_LIMIT}", f"codel preset linux-6.1 limit {_LIMIT}p"),
+    "pie": (f"pie limit {_LIMIT}", f"pie preset linux-6.1 limit {_LIMIT}p tupdate 20ms"),
+    "fq_pie": (f"fq_pie limit {_LIMIT}", f"fq_pie preset linux-6.1 limit {_LIMIT}p tupdate 20ms"),
+    "fq_codel": (f"fq_codel limit {_LIMIT}", f"fq_codel preset linux-6.1 limit {_LIMIT}p"),
     "cake": ("cake unlimited besteffort", "cake besteffort"),
     "sfq": (f"sfq limit {_LIMIT}", f"sfq limit {_LIMIT}p"),
 }

@@ -23,12 +23,12 @@ PIE_UPDATES: Final = "tupdate 20ms"
 
 SCHEMES: Final = {
     "pfifo": "pfifo limit 100p",
-    "codel": "codel preset linux limit 1000p",
-    "pie": f"pie preset linux limit 1000p {PIE_UPDATES}",
-    "fq_codel": "fq_codel preset linux noecn limit 10240p",
-    "red": "red preset linux limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1",
+    "codel": "codel preset linux-6.1 limit 1000p",
+    "pie": f"pie preset linux-6.1 limit 1000p {PIE_UPDATES}",
+    "fq_codel": "fq_codel preset linux-6.1 noecn limit 10240p",
+    "red": "red preset linux-6.1 limit 151400B min 22710B max 68130B avpkt 1514B w 0.125 max_p 0.1",
     "cake": "cake bandwidth {rate} besteffort",
-    "fq_pie": f"fq_pie preset linux limit 10240p {PIE_UPDATES}",
+    "fq_pie": f"fq_pie preset linux-6.1 limit 10240p {PIE_UPDATES}",
     "choke": "choke limit 100p min 15p max 45p max_p 0.1 w 0.125",
     "sfb": "sfb",
     "sfq": "sfq limit 127p",

@@ -27,8 +27,8 @@ _PING_S: Final = 0.02
 _PER_FLOW: Final = ("cake",)
 _SCHEMES: Final = {
     "pfifo": "pfifo limit 417p",
-    "codel": "codel preset linux limit 1000p noecn",
-    "pie": "pie preset linux limit 1000p",
+    "codel": "codel preset linux-6.1 limit 1000p noecn",
+    "pie": "pie preset linux-6.1 limit 1000p",
     "cake": "cake besteffort",
 }
 

@@ -109,7 +109,11 @@ _PIE_FIXED: Final[dict[str, tuple[str, ...]]] = {
     "variant": ("linux", "rfc"),
 }
 
-_CODEL_FIXED: Final[dict[str, tuple[str, ...]]] = {"mtu": ("1514B",), "control_law": ("newton", "exact")}
+_CODEL_FIXED: Final[dict[str, tuple[str, ...]]] = {
+    "mtu": ("1514B",),
+    "control_law": ("newton", "exact"),
+    "stale_first_above": ("off", "on"),
+}
 
 _CAKE_TINS: Final = {word: word for word in ("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8")}
 _CAKE_FLOWS: Final = {
@@ -309,7 +313,7 @@ KINDS: Final[dict[str, Kind]] = {
             "max_rtt": ("none",),
             "typical_rtt": ("none",),
         },
-        nearest="dualpi2 preset linux",
+        nearest="dualpi2 preset linux-7.2",
     ),
 }
 """Every discipline that can be exported."""

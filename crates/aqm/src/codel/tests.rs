@@ -323,9 +323,16 @@ fn the_last_packet_ends_the_phase() {
 }
 
 #[test]
-fn linux_remembers_when_the_sojourn_time_rose_over_a_request_that_finds_nothing() {
-    for (law, dropped) in [(ControlLaw::Exact, 0), (ControlLaw::Newton, 1)] {
-        let (mut host, mut queue) = (DisciplineHost::new(), codel(|params| params.control_law = law));
+fn a_request_that_finds_nothing_resets_the_time_above_target_since_the_kernels_fix_of_2026() {
+    let linux = Codel::preset("linux-6.1").expect("a preset");
+    // By the RFC, as Linux was before, and as each kernel of the presets is.
+    for (params, dropped) in [
+        (Params::default(), 0),
+        (Params { stale_first_above: true, ..Params::default() }, 1),
+        (Params { stale_first_above: true, ..linux.clone() }, 1),
+        (linux, 0),
+    ] {
+        let (mut host, mut queue) = (DisciplineHost::new(), Fifo::<Codel>::new(params.clone()));
         fill(&mut host, &mut queue, 3, Ecn::NotEct);
         host.at_ms(10.0);
         // Sojourn 10 ms with 3000 B left behind: from now on above target.
@@ -339,6 +346,6 @@ fn linux_remembers_when_the_sojourn_time_rose_over_a_request_that_finds_nothing(
         // 111 ms is 101 ms after the rise, and the sojourn time is 6 ms.
         host.at_ms(111.0);
         assert!(host.take(&mut queue).is_some());
-        assert_eq!(host.log.dropped.len(), dropped, "{law:?}");
+        assert_eq!(host.log.dropped.len(), dropped, "{params:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters: RFC 9332's, Linux's preset, and what follows from an RTT.
+//! Parameters: RFC 9332's, Linux's, and what follows from an RTT.
 
 use super::{BufferLimit, Share, StepThreshold};
 use crate::acts::{Acts, Kind, ANY};

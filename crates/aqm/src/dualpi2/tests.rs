@@ -455,9 +455,10 @@ fn drain_goes_by_age_and_the_l4s_queue_first_among_equals() {
 
 #[test]
 fn tcs_words_and_texts() {
-    let tc = "dualpi2 preset linux limit 10000p target 15ms tupdate 16ms coupling_factor 2 l4s_ect drop_on_overload \
+    let tc =
+        "dualpi2 preset linux-7.2 limit 10000p target 15ms tupdate 16ms coupling_factor 2 l4s_ect drop_on_overload \
               drop_dequeue step_thresh 1ms min_qlen_step 0p classic_protection 10% split_gso";
-    assert_eq!(canonical(tc), canonical("dualpi2 preset linux"));
+    assert_eq!(canonical(tc), canonical("dualpi2 preset linux-7.2"));
     assert_eq!(
         canonical("dualpi2 overflow drop_enqueue any_ect no_split_gso step_thresh 5p memlimit 1mb max_rtt 50ms limit 100"),
         "dualpi2 limit 100p memlimit 1MiB max_rtt 50ms l4s_aqm step step_thresh 5p any_ect nodrop_on_overload drop_enqueue nosplit_gso"

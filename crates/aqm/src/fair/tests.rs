@@ -310,13 +310,13 @@ fn presets_mark_in_a_fair_queue_where_their_originals_do() {
     // Linux: fq_codel_init has ecn = true, fq_pie and codel have it off. ns-3: UseEcn of FqCobaltQueueDisc and FqPieQueueDisc is true,
     // that of PieQueueDisc false.
     for (text, ecn) in [
-        ("fq_codel preset linux", "true"),
-        ("codel preset linux", "false"),
-        ("fq_pie preset linux", "false"),
+        ("fq_codel preset linux-6.12", "true"),
+        ("codel preset linux-6.12", "false"),
+        ("fq_pie preset linux-6.12", "false"),
         ("fq_cobalt preset ns3", "true"),
         ("fq_pie preset ns3", "true"),
         ("pie preset ns3", "false"),
-        ("fq_codel noecn preset linux", "false"),
+        ("fq_codel noecn preset linux-6.12", "false"),
     ] {
         let config: crate::Config = text.parse().expect(text);
         let params = config.params();

@@ -502,7 +502,7 @@ fn texts_presets_refusals() {
     ] {
         assert_eq!(canonical(text), text);
     }
-    assert_eq!(canonical("pie preset linux"), "pie avpkt 1514B delay departures derandomize variant linux");
+    assert_eq!(canonical("pie preset linux-6.12"), "pie avpkt 1514B delay departures derandomize variant linux");
     assert_eq!(canonical("pie preset ns3"), "pie limit 25p avpkt 1000B delay departures variant ns3");
     let thesis = "pie limit 2000p avpkt 1000B delay departures dq_threshold 20B variant ns3";
     assert_eq!(canonical("pie preset shu2023"), thesis);

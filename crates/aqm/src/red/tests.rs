@@ -288,7 +288,7 @@ fn texts() {
 #[test]
 fn presets() {
     assert_eq!(canonical("red preset ns3"), "red limit 25p max_p 0.02 avpkt 500B gentle wait harddrop");
-    assert_eq!(canonical("red preset linux"), "red limit 400000B min 30000B max 90000B max_p 0.02 w 0.03125");
+    assert_eq!(canonical("red preset linux-6.12"), "red limit 400000B min 30000B max 90000B max_p 0.02 w 0.03125");
     assert_eq!(
         canonical("red preset shu2023"),
         "red limit 2000p min 500p max 1000p max_p 0.02 avpkt 500B gentle wait harddrop"
@@ -314,7 +314,7 @@ fn refusals() {
         ("w 2", "outside 0 to 1"),
         ("avpkt 0", "avpkt is 0"),
         ("interval 0ms", "interval is 0"),
-        ("preset ns2", "allowed: ns3, linux, shu2023"),
+        ("preset ns2", "allowed: ns3, linux-6.1, linux-6.12, linux-7.2, shu2023"),
     ] {
         let error = refused(&format!("red {text}"));
         assert!(error.contains(part), "{text}: {error}");

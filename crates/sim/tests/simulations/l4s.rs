@@ -32,7 +32,7 @@ fn pair() -> String {
     format!("{HEAD}{}{FLOWS}", crate::common::dumbbell("40 Mbit/s", "9 ms", "dualpi2"))
 }
 
-const PRESETS: [&str; 2] = ["dualpi2", "dualpi2 preset linux"];
+const PRESETS: [&str; 2] = ["dualpi2", "dualpi2 preset linux-7.2"];
 
 /// Of every flow of a group: mean and standard deviation of the queueing delay in ms, and the rate in Mbit/s.
 fn flows(report: &RunReport, group: &str) -> Vec<[f64; 3]> {
@@ -166,7 +166,7 @@ fn non_queue_building_traffic_waits_with_the_l4s_flow_and_not_with_the_classic_o
     for (dscp, scheme, expected) in [
         ("NQB", "dualpi2", 0.0..1.3),
         ("EF", "dualpi2", 12.0..17.0),
-        ("NQB", "dualpi2 preset linux", 12.0..17.0),
+        ("NQB", "dualpi2 preset linux-7.2", 12.0..17.0),
         ("EF", "dualpi2 nqb EF", 0.0..1.3),
     ] {
         let text = format!("{}{}", pair(), voice.replace("DSCP", dscp));
