@@ -22,9 +22,19 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from sojourn.core import SojournError
-from sojourn.plugins.declared import Declaration, Declared, Field, described, flags, members, methods, number
+from sojourn.plugins.declared import (
+    MOST_CELLS,
+    Declaration,
+    Declared,
+    Field,
+    described,
+    flags,
+    members,
+    methods,
+    number,
+)
 
-__all__ = ["ANSWERS", "BUILT_IN", "DEBUG", "TEXT", "Frozen", "canonical", "freeze", "refuse"]
+__all__ = ["ANSWERS", "BUILT_IN", "DEBUG", "TEXT", "Frozen", "canonical", "freeze", "refuse", "refuse_more"]
 
 ANSWERS: Final = {"ACCEPT": 1, "DROP": 2, "MARK": 3, "SEND": 4}
 BUILT_IN: Final = ("abs", "bool", "float", "int", "max", "min")
@@ -161,6 +171,82 @@ def refuse(file: str, node: ast.AST, what: str) -> NoReturn:
         Always.
     """
     raise SojournError(f"{file}, line {getattr(node, 'lineno', '?')}: {what}; allowed: {ALLOWED}")
+
+
+def refuse_more(file: str, text: str) -> None:
+    """Refuse a text that does more than :meth:`Frozen.source` writes, so that to execute it only declares.
+
+    Parameters
+    ----------
+    file
+        For messages.
+    text
+        Of a store, or of a process that executed a user's file.
+
+    Raises
+    ------
+    SojournError
+        With the first line that does more.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise SojournError(f"{file}: {error}") from None
+    for node in tree.body:
+        if not (_is_import(node) or _is_declared(node) or _is_class(node)):
+            what = ast.unparse(node).splitlines()[0]
+            raise SojournError(
+                f"{file}, line {node.lineno}: `{what}` is no part of a stored algorithm; "
+                "allowed: numbers, functions and a class with parameters, fields and methods"
+            )
+
+
+def _is_import(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import):
+        return [(one.name, one.asname) for one in node.names] == [("math", None)]
+    return isinstance(node, ast.ImportFrom) and (node.module, node.level) == ("sojourn.plugins", 0)
+
+
+def _is_class(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.ClassDef)
+        and not (node.keywords or node.decorator_list)
+        and [ast.unparse(one) for one in node.bases] == ["Algorithm"]
+        and all(isinstance(one, ast.Pass) or _is_declared(one) for one in node.body)
+    )
+
+
+def _is_declared(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        arguments = node.args
+        evaluated = (*node.decorator_list, *arguments.defaults, *arguments.kw_defaults, node.returns)
+        listed = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+        return not any(evaluated) and not any(one.annotation for one in listed if one)
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)):
+        return False
+    value = node.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "parameter":
+        return not value.keywords and all(map(_is_literal, value.args))
+    return _is_literal(value)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        # A list of equal numbers.
+        times = node.right
+        is_few = isinstance(times, ast.Constant) and type(times.value) is int and times.value <= MOST_CELLS
+        return isinstance(node.left, ast.List) and _is_literal(node.left) and is_few
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return _is_literal(node.left) and _is_literal(node.right)
+    if isinstance(node, ast.List | ast.Tuple):
+        # Of numbers: a list in a list could take any memory.
+        flat = not any(
+            isinstance(one, ast.List | ast.Tuple | ast.Mult) for part in node.elts for one in ast.walk(part)
+        )
+        return flat and all(map(_is_literal, node.elts))
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and _is_literal(node.operand))
 
 
 class _Names:
