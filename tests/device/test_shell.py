@@ -9,7 +9,6 @@ import random
 import re
 import shutil
 import signal
-import site
 import struct
 import subprocess
 import sys
@@ -19,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from namespaces import ORDINARY, of_ordinary_user
 
 import sojourn as sj
-from sojourn.device.lab import find_sojournd
 from sojourn.shell import Emulation, Link, emulate
 
 pytestmark = pytest.mark.usefixtures("namespaces")
@@ -130,29 +129,10 @@ def test_without_a_command_it_is_a_shell_that_reads_its_input() -> None:
 
 
 def test_an_ordinary_user_needs_no_root(served: Path) -> None:
-    ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    program = find_sojournd()
-    path = os.pathsep.join([str(Path(sj.__file__).parents[1]), *site.getsitepackages()])
-    given = {**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent", "SOJOURND": str(program)}
-    # setpriv starts a program with root's rights; what that starts has none.
-    # The checkout may lie in a folder of root's own.
-    ask = (
-        "import subprocess, sys; assert sys.version_info >= (3, 11); "
-        "subprocess.run([sys.executable, '-c', 'import sojourn'], check=True); "
-        f"subprocess.run([{str(program)!r}, '--version'], check=True)"
-    )
-    tried = {
-        python: subprocess.run([*ordinary, python, "-c", ask], check=False, capture_output=True, text=True, env=given)
-        for python in (sys.executable, "/usr/bin/python3")
-    }
-    python = next((python for python, done in tried.items() if done.returncode == 0), None)
-    if python is None:
-        last = {python: done.stderr.strip().rpartition("\n")[2] for python, done in tried.items()}
-        pytest.skip(f"no Python of 3.11 or later that an ordinary user may run with Sojourn: {last}")
-    makes = [*ordinary, *("unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork")]
-    veth = [*makes, "ip", "link", "add", "type", "veth"]
-    if subprocess.run(veth, check=False, capture_output=True).returncode != 0:
-        pytest.skip("this system lets no ordinary user make namespaces")
+    found = of_ordinary_user()
+    if isinstance(found, str):
+        pytest.skip(found)
+    python, given = found
     served.chmod(0o755)
     # Folders of pytest, and of its worker where there are several, are root's own.
     for parent in served.parents:
@@ -160,7 +140,7 @@ def test_an_ordinary_user_needs_no_root(served: Path) -> None:
             parent.chmod(0o755)
     done = subprocess.run(
         [
-            *(*ordinary, python, "-m", "sojourn", "shell", "--down", "50Mbit/s", "--up", "10Mbit/s"),
+            *(*ORDINARY, python, "-m", "sojourn", "shell", "--down", "50Mbit/s", "--up", "10Mbit/s"),
             *("--rtt", "40ms", "--aqm", "fq_codel", "--up-aqm", "cake"),
             *("--serve", f"{python} -m http.server 80", "--"),
             *("curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", "http://server/file"),

@@ -1,7 +1,7 @@
 //! Takes from this process what an algorithm has no use for, before `sojourn check aqm` runs one of somebody else.
 //!
 //! A system call filter lets the process compute and answer, and nothing more. Reading a clock faults: `PR_SET_TSC` traps the
-//! processor's counter, and the pages from which the kernel shows the time without a call (vDSO) are taken away. The first such
+//! processor's counter, and the pages in which the kernel shows the time without a call (of the vDSO) are taken away. The first such
 //! attempt writes one line to the report's descriptor, `asked NAME` or `clock`, and ends the process.
 #![allow(unsafe_code)]
 

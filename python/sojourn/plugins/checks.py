@@ -245,7 +245,11 @@ def check(
             findings = [Finding(**finding) for finding in (*one["findings"], more) if finding is not None]
             if all(finding.violation is None for finding in findings):
                 findings.append(process.outside(str(path), one["name"], one["run"]))
-            algorithms.append((one["name"], tuple(findings), one["cost"]))
+            name = one["name"]
+            is_sound = all(finding.violation is None for finding in findings)
+            beside = {key: ns for key, ns in one["cost"].items() if key != name.partition("@")[0]}
+            cost = {name.partition("@")[0]: one["cost"][name.partition("@")[0]], **beside} if is_sound else {}
+            algorithms.append((name, tuple(findings), cost))
     lacking = answer["lacking"]
     known = {"": CONFINED, "counter": NO_TRAP}
     return Verdict(str(path), tuple(algorithms), known.get(lacking) or f"{NOT_CONFINED}: {lacking}.")

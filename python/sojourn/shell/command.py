@@ -143,8 +143,8 @@ def run(options: argparse.Namespace) -> int:
 def _wait(program: Program, sent: list[int]) -> int:
     """Wait for the command, and return its status.
 
-    A terminal sends Ctrl-C to all processes here, and the command does with it what it wants. A signal to this process
-    alone ends the command.
+    A terminal sends Ctrl-C to all processes here, and the command does with it what it wants. A signal to this
+    process alone ends the command.
     """
     until, number = math.inf, 0
     while (status := program.wait(0.2)) is None:

@@ -4,8 +4,8 @@ It needs only the standard library, so it starts quickly. It makes a PID namespa
 the hosts' network namespaces, which have no names. Everything runs below process 1, so the kernel ends all of it, and
 with it all interfaces, when process 1 ends. Process 1 ends when the socket to its user closes, or its parent dies.
 
-Where the user is root, the programs of the hosts run in a user namespace of their own, which owns the hosts'
-networks, and see the file system through mounts that they cannot change (:meth:`World._view`).
+The programs of the hosts run in a user namespace of their own, which owns the hosts' networks and nothing else. Those
+of root see the file system through mounts that they cannot change (:meth:`World._view`).
 
 Requests and answers are JSON documents over a sequential-packet socket; a request to start a program comes with its
 standard input, output and error as descriptors.
@@ -216,7 +216,7 @@ class World:
         if self.plan["translated"]:
             self._translate(*self.plan["translated"])
         self._names()
-        if self.plan["confined"]:
+        if self.plan["viewed"]:
             self.view = _made_apart(self._view, "mnt")
 
     def _network(self, host: str) -> int:
@@ -255,8 +255,8 @@ class World:
             return _made_apart(make, "user", write_maps)
         except OSError as error:
             raise ImpossibleError(
-                f"the system makes no user namespace for the programs of root ({error.strerror or error}); allowed: "
-                "user.max_user_namespaces above 0, or --privileged, which confines nothing"
+                f"the system makes no user namespace for the programs ({error.strerror or error}); allowed: "
+                "user.max_user_namespaces above 0, or as root --privileged, which confines nothing"
             ) from None
 
     def _view(self) -> None:
@@ -326,9 +326,10 @@ class World:
 
     def confine(self, cwd: str) -> None:
         """Give this process the view and the rights of a program."""
-        if self.users is None or self.view is None:
+        if self.users is None:
             return
-        _call("setns", self.view, CLONE_NEWNS)
+        if self.view is not None:
+            _call("setns", self.view, CLONE_NEWNS)
         _call("setns", self.users, CLONE_NEWUSER)
         # The kernel locks what is read-only in a copy for another user namespace.
         _unshare(CLONE_NEWNS)

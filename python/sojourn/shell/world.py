@@ -88,7 +88,7 @@ class World:
                 "without it"
             )
         self._leftovers = leftovers
-        self._confined = os.geteuid() == 0 and not privileged
+        self._privileged = privileged
         self._ecn = ecn
         self._configuration = configuration
         self.level = own_level()
@@ -162,7 +162,9 @@ class World:
         tcp = {"net/ipv4/tcp_ecn": "1" if self._ecn else "2"}
         return {
             "attached": outside,
-            "confined": self._confined,
+            "confined": not self._privileged,
+            # Within a shell the mounts are those of that shell already.
+            "viewed": os.geteuid() == 0 and level == 0 and not self._privileged,
             "writable": _writable(),
             "machine": outside and level == 0,
             "user": os.getpid(),
