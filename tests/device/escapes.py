@@ -36,6 +36,7 @@ Row = tuple[str, str, str, str]
 HELD, FLAGGED, TAKEN = "held", "flagged", "TAKEN"
 LIMIT_S = 600
 MARK = "sojourn-escape"
+HOME = Path.home()
 
 # From a shell: a script that ends with status 0 if it reached what it wanted.
 SHELL: dict[str, str] = {
@@ -43,7 +44,7 @@ SHELL: dict[str, str] = {
     "write to /etc": f"echo x > /etc/{MARK}",
     "write to /usr/local/bin": f"echo x > /usr/local/bin/{MARK}",
     "write to /var/lib": f"echo x > /var/lib/{MARK}",
-    "write to root's home": f"echo x > /root/.{MARK}",
+    "write to root's home": f"echo x > {HOME}/.{MARK}; exit 1",
     "mount / writable again": f"mount -o remount,bind,rw / && echo x > /etc/{MARK}",
     "do so in a namespace of its own": f"unshare -m sh -c 'mount -o remount,bind,rw / && echo x > /etc/{MARK}'",
     "take the cover from /proc/sys": "umount -l /proc/sys && v=$(cat /proc/sys/kernel/domainname) && "
@@ -208,14 +209,6 @@ class Escapes(sj.Algorithm):
         {body}
 """
 DROPS = "return sj.DROP if queue.chance(GAIN) else sj.ACCEPT"
-#: Of these some are tried in the ordinary tests.
-SMALL = (
-    "read the seconds",
-    "read the processor's counter",
-    "fork",
-    "answer in place of the check",
-    "see the command",
-)
 CORRUPT = "import os\nos.system('touch /tmp/" + MARK + "')\n"
 
 
@@ -249,7 +242,7 @@ def machine() -> Iterator[dict[str, str]]:
 
 def left() -> list[Path]:
     """Files that an attempt left on the machine; they are removed."""
-    found = [Path(f"/etc/{MARK}"), Path(f"/usr/local/bin/{MARK}"), Path(f"/var/lib/{MARK}"), Path(f"/root/.{MARK}")]
+    found = [Path(f"/etc/{MARK}"), Path(f"/usr/local/bin/{MARK}"), Path(f"/var/lib/{MARK}"), HOME / f".{MARK}"]
     found = [one for one in (*found, Path(f"/tmp/{MARK}")) if one.exists()]  # noqa: S108
     for one in found:
         one.unlink()

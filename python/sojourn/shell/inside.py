@@ -81,10 +81,10 @@ def _read_only(place: str, *, on: bool, flags: int = 0) -> None:
     _call("syscall", SYS_MOUNT_SETATTR, AT_FDCWD, place.encode(), flags, wanted, len(wanted))
 
 
-def _over_itself(place: str, *, writable: bool) -> None:
-    """Make a mount of a place alone, which can be written or not."""
+def _covered(place: str) -> None:
+    """Make a place read-only by a mount of its own."""
     _mount(place, place, None, MS_BIND | MS_REC)
-    _read_only(place, on=not writable, flags=0 if writable else AT_RECURSIVE)
+    _read_only(place, on=True, flags=AT_RECURSIVE)
 
 
 def _written(places: list[str]) -> tuple[list[str], list[str]]:
@@ -262,8 +262,9 @@ class World:
     def _view(self) -> None:
         """See the file system as the programs of root do.
 
-        It is read-only but for the places that the plan names. /run, with the sockets of the system's services, and
-        /dev are empty but for :data:`DEVICES`. Of the kernel's settings, those of the network can be written.
+        It is read-only but for the places that the plan names, and the user's home in a copy. /run, with the sockets
+        of the system's services, and /dev are empty but for :data:`DEVICES`. Of the kernel's settings, those of the
+        network can be written.
         """
         _unshare(CLONE_NEWNS)
         writable, below = _written(self.plan["writable"])
@@ -290,8 +291,12 @@ class World:
         _read_only("/dev", on=False)
         _read_only("/dev/shm", on=False)  # noqa: S108
         _read_only("/dev/pts", on=False)
-        for place in writable:
-            _over_itself(place, writable=True)
+        opened = {place: os.open(place, os.O_PATH) for place in writable}
+        self._home(writable)
+        for place, fd in opened.items():
+            _mount(f"/proc/self/fd/{fd}", place, None, MS_BIND | MS_REC)
+            _read_only(place, on=False)
+            os.close(fd)
         for place in below:
             # One may lie under another.
             with contextlib.suppress(OSError):
@@ -302,9 +307,26 @@ class World:
                 place = f"/proc/{name}"
                 known = os.lstat(place).st_mode
                 if not name.isdecimal() and (stat.S_ISDIR(known) or (stat.S_ISREG(known) and known & 0o222)):
-                    _over_itself(place, writable=False)
+                    _covered(place)
         _mount("/proc/sys/net", "/proc/sys/net", None, MS_BIND)
         _read_only("/proc/sys/net", on=False)
+
+    def _home(self, writable: list[str]) -> None:
+        """Let programs write in the user's home; what they write there ends with the world."""
+        home = self.plan["home"]
+        if home == "/" or not os.path.isdir(home) or any(f"{home}/".startswith(f"{one}/") for one in writable):  # noqa: PTH112
+            return
+        there = "/run/home"
+        os.mkdir(there)  # noqa: PTH102
+        _mount("tmpfs", there, "tmpfs", 0, "mode=700")
+        for name in ("upper", "work"):
+            os.mkdir(f"{there}/{name}", 0o700)  # noqa: PTH102
+        # Where the kernel lets nobody lay a file system over another, it stays read-only.
+        with contextlib.suppress(OSError):
+            options = f"lowerdir={home},upperdir={there}/upper,workdir={there}/work"
+            _mount("overlay", home, "overlay", 0, options)
+        _call("umount2", there.encode(), MNT_DETACH)
+        os.rmdir(there)  # noqa: PTH106
 
     def _devices(self) -> None:
         """Put few devices in the place of all."""

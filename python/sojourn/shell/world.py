@@ -106,8 +106,12 @@ class World:
 
     def __enter__(self) -> World:
         try:
+            program = find_sojournd()
+        except LabError as error:
+            raise WorldError(str(error)) from None
+        try:
             self._build()
-            self._start_device()
+            self._start_device(program)
         except BaseException:
             self.close()
             raise
@@ -166,6 +170,7 @@ class World:
             # Within a shell the mounts are those of that shell already.
             "viewed": os.geteuid() == 0 and level == 0 and not self._privileged,
             "writable": _writable(),
+            "home": os.path.realpath(Path("~").expanduser()),
             "machine": outside and level == 0,
             "user": os.getpid(),
             "leftovers": self._leftovers,
@@ -210,11 +215,7 @@ class World:
         """Return the IPv4 address of a host."""
         return f"{_NETWORK}.{self._third}.{10 if host == 'client' else 1}"
 
-    def _start_device(self) -> None:
-        try:
-            program = find_sojournd()
-        except LabError as error:
-            raise WorldError(str(error)) from None
+    def _start_device(self, program: Path) -> None:
         status, written = os.pipe()
         self._said = os.fdopen(os.memfd_create("sojournd.log"), "rb")
         with os.fdopen(os.memfd_create("sojournd.toml"), "w+b", buffering=0) as configuration:
