@@ -21,7 +21,7 @@ from sojourn.plugins import compiled, loading, recorded
 
 __all__ = ["main"]
 
-_MEMORY_BYTES: Final = 8 << 30
+_MEMORY_BYTES: Final = 2 << 30
 """A loop that takes memory ends before the machine has none left."""
 
 
