@@ -121,6 +121,74 @@ def test_the_exit_status_is_passed_on(script: str, status: int) -> None:
     assert shell("--down", "5Mbit/s", "--quiet", "--", "sh", "-c", script).returncode == status
 
 
+@pytest.mark.parametrize(
+    ("words", "script", "status"), [([], "", 0), (["--strict"], "", 3), (["--strict"], "exit 7", 7)]
+)
+def test_a_marked_run_is_no_success_with_strict(words: list[str], script: str, status: int) -> None:
+    # Every run has lost more than this share of its time.
+    late = "import sys; from sojourn.shell import outcome; outcome.LATE_SHARE = -1.0; from sojourn.cli import main; "
+    command = [sys.executable, "-c", f"{late}sys.exit(main(sys.argv[1:]))", "shell", "--down", "5Mbit/s", "--quiet"]
+    done = subprocess.run(
+        [*command, *words, "--", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert done.returncode == status, done.stderr
+    assert ("of its rate because the machine was late" in done.stderr) == bool(words), done.stderr
+
+
+def test_ctrl_c_is_the_commands_and_a_signal_to_the_shell_alone_ends_it() -> None:
+    catches = (
+        "import signal, time\n"
+        "caught = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: caught.append(1))\n"
+        "print('ready', flush=True)\n"
+        "until = time.monotonic() + 100\n"
+        "while not caught and time.monotonic() < until: time.sleep(0.01)\n"
+        "time.sleep(1)\n"
+        "print(len(caught), flush=True)\n"
+    )
+    for script, to_all, expected in (
+        (catches, True, (0, "1\n")),
+        ("print('ready', flush=True); import time; time.sleep(300)", False, (130, "")),
+    ):
+        with subprocess.Popen(
+            [*SHELL, "--down", "5Mbit/s", "--quiet", "--", sys.executable, "-c", script],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+            said = process.stdout.read()
+            assert (process.wait(LIMIT_S), said) == expected
+
+
+def test_without_sojournd_it_says_how_to_get_it_before_anything_starts() -> None:
+    done = subprocess.run(
+        [*SHELL, "--down", "5Mbit/s", "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+        env={**os.environ, "SOJOURND": "/nonexistent"},
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(
+        "sojourn: sojournd was not found: $SOJOURND names /nonexistent, which is not a file; "
+    )
+    assert "`make sojournd` builds it" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the capabilities of root")
+def test_root_keeps_its_rights_where_it_asks_for_them() -> None:
+    # CAP_SYS_ADMIN, bit 21, in the first user namespace: the name of the machine can be set.
+    script = 'hostname "$(hostname)"'
+    done = [
+        shell("--down", "5Mbit/s", "--quiet", *words, "--", "sh", "-c", script) for words in (["--privileged"], [])
+    ]
+    assert [one.returncode for one in done] == [0, 1], done
+
+
 def test_without_a_command_it_is_a_shell_that_reads_its_input() -> None:
     done = shell(
         "--down", "5Mbit/s", "--rtt", "10ms", given="ping -c1 -W60 server >/dev/null && echo reached; exit 3\n"

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,8 @@ class _Check:
             what = f"asks the system for {last.removeprefix('asked ')}; allowed: memory, and nothing else"
         elif last == "clock":
             what = "reads a clock; allowed: queue.now_ns, which is the time of the simulation"
+        elif status == -signal.SIGSYS:
+            what = "asks the system in another way than by its library; allowed: memory, and nothing else"
         elif status is None:
             what = f"takes longer than {self._limit_s:g} s: a loop that does not end"
         else:
@@ -142,7 +145,7 @@ class _Check:
         self, command: list[str], given: str = "", env: dict[str, str] | None = None
     ) -> tuple[str, str, int | None]:
         """Run a process; its status is None if the time is over."""
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         with subprocess.Popen(command, **streams, text=True, errors="replace", env=env) as child:  # noqa: S603
             try:
                 out, error = child.communicate(given, timeout=max(0.0, self._until - time.monotonic()))

@@ -462,8 +462,8 @@ class Server:
     def serve(self) -> NoReturn:
         """Answer until the user is gone."""
         woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGQUIT):
-            signal.signal(number, lambda *_: None)
+        for which in (signal.SIGCHLD, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(which, lambda *_: None)
         signal.set_wakeup_fd(waker)
         while True:
             sources: list[Any] = [self.user, woken]
@@ -519,7 +519,10 @@ class Server:
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
             self.world.enter(host)
-            if host != "device":
+            if host == "device":
+                # The terminal's signals are not for it.
+                os.setpgrp()
+            else:
                 self.world.confine(request["cwd"])
 
         try:

@@ -43,6 +43,8 @@ const RUN: &[i64] = &[
     libc::SYS_sched_yield,
     libc::SYS_restart_syscall,
     libc::SYS_rt_sigreturn,
+    // A signal of the filter cannot be blocked: it ends the process then.
+    libc::SYS_rt_sigprocmask,
     libc::SYS_exit,
     libc::SYS_exit_group,
 ];
@@ -104,7 +106,6 @@ const IMPORT: &[i64] = &[
     libc::SYS_nanosleep,
     libc::SYS_gettimeofday,
     libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
     libc::SYS_sigaltstack,
     libc::SYS_set_robust_list,
     libc::SYS_rseq,
@@ -328,7 +329,6 @@ names! {
     SYS_seccomp "seccomp (the process)"
     SYS_prlimit64 "prlimit64 (the process)"
     SYS_rt_sigaction "rt_sigaction (a signal)"
-    SYS_rt_sigprocmask "rt_sigprocmask (a signal)"
     SYS_perf_event_open "perf_event_open (a clock)"
     SYS_bpf "bpf (the kernel)"
     SYS_io_uring_setup "io_uring_setup (files)"
