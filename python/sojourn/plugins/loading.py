@@ -173,6 +173,7 @@ def load(path: str | Path, *, debug: bool = False, guard: Callable[[], object] |
     file = known(path)
     if file.suffix in _LIBRARIES:
         copy, version = copied(file)
+        content = base64.b64encode(Path(copy).read_bytes()).decode()
         add = partial(_native.plugin_add_library, copy, version)
         if guard is not None:
             guard()
@@ -180,7 +181,6 @@ def load(path: str | Path, *, debug: bool = False, guard: Callable[[], object] |
             name = add()
         except SojournError as error:
             raise SojournError(without_copy(str(error), file)) from None
-        content = base64.b64encode(Path(copy).read_bytes()).decode()
         return (_added(Shipped(f"{name}@{version}", "library", content), add),)
     classes = _classes(_imported(file, guard))
     if not classes:
