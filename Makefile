@@ -27,10 +27,11 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo test native venv instructions test-service fuzz lint deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo sojournd test native venv instructions test-service fuzz lint deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
+	@echo 'make sojournd  the forwarder, which `sojourn shell`, `--world real` and `sojourn doctor` need'
 	@echo 'make test    every test, installing what they need'
 	@echo 'make test-service  the Debian package under systemd in a virtual machine; as root, some minutes'
 	@echo 'make fuzz    algorithms, device, documents and stores under input that a fuzzer chooses, for FUZZ_SECONDS (60)'
@@ -51,6 +52,10 @@ help:
 
 demo: native
 	$(BIN)/sojourn demo $(DEMO_OPTIONS)
+	@test -x $(TARGET)/release/sojournd || echo 'For real programs behind an emulated link (`sojourn shell`): make sojournd'
+
+sojournd: system-demo
+	$(CARGO) build --release --quiet -p sojourn-device
 
 test: test-rust test-python
 

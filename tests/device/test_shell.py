@@ -9,7 +9,6 @@ import random
 import re
 import shutil
 import signal
-import site
 import struct
 import subprocess
 import sys
@@ -19,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from namespaces import ORDINARY, of_ordinary_user
 
 import sojourn as sj
-from sojourn.device.lab import find_sojournd
 from sojourn.shell import Emulation, Link, emulate
 
 pytestmark = pytest.mark.usefixtures("namespaces")
@@ -122,6 +121,74 @@ def test_the_exit_status_is_passed_on(script: str, status: int) -> None:
     assert shell("--down", "5Mbit/s", "--quiet", "--", "sh", "-c", script).returncode == status
 
 
+@pytest.mark.parametrize(
+    ("words", "script", "status"), [([], "", 0), (["--strict"], "", 3), (["--strict"], "exit 7", 7)]
+)
+def test_a_marked_run_is_no_success_with_strict(words: list[str], script: str, status: int) -> None:
+    # Every run has lost more than this share of its time.
+    late = "import sys; from sojourn.shell import outcome; outcome.LATE_SHARE = -1.0; from sojourn.cli import main; "
+    command = [sys.executable, "-c", f"{late}sys.exit(main(sys.argv[1:]))", "shell", "--down", "5Mbit/s", "--quiet"]
+    done = subprocess.run(
+        [*command, *words, "--", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert done.returncode == status, done.stderr
+    assert ("of its rate because the machine was late" in done.stderr) == bool(words), done.stderr
+
+
+def test_ctrl_c_is_the_commands_and_a_signal_to_the_shell_alone_ends_it() -> None:
+    catches = (
+        "import signal, time\n"
+        "caught = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: caught.append(1))\n"
+        "print('ready', flush=True)\n"
+        "until = time.monotonic() + 100\n"
+        "while not caught and time.monotonic() < until: time.sleep(0.01)\n"
+        "time.sleep(1)\n"
+        "print(len(caught), flush=True)\n"
+    )
+    for script, to_all, expected in (
+        (catches, True, (0, "1\n")),
+        ("print('ready', flush=True); import time; time.sleep(300)", False, (130, "")),
+    ):
+        with subprocess.Popen(
+            [*SHELL, "--down", "5Mbit/s", "--quiet", "--", sys.executable, "-c", script],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+            said = process.stdout.read()
+            assert (process.wait(LIMIT_S), said) == expected
+
+
+def test_without_sojournd_it_says_how_to_get_it_before_anything_starts() -> None:
+    done = subprocess.run(
+        [*SHELL, "--down", "5Mbit/s", "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+        env={**os.environ, "SOJOURND": "/nonexistent"},
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(
+        "sojourn: sojournd was not found: $SOJOURND names /nonexistent, which is not a file; "
+    )
+    assert "`make sojournd` builds it" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the capabilities of root")
+def test_root_keeps_its_rights_where_it_asks_for_them() -> None:
+    # CAP_SYS_ADMIN, bit 21, in the first user namespace: the name of the machine can be set.
+    script = 'hostname "$(hostname)"'
+    done = [
+        shell("--down", "5Mbit/s", "--quiet", *words, "--", "sh", "-c", script) for words in (["--privileged"], [])
+    ]
+    assert [one.returncode for one in done] == [0, 1], done
+
+
 def test_without_a_command_it_is_a_shell_that_reads_its_input() -> None:
     done = shell(
         "--down", "5Mbit/s", "--rtt", "10ms", given="ping -c1 -W60 server >/dev/null && echo reached; exit 3\n"
@@ -130,29 +197,10 @@ def test_without_a_command_it_is_a_shell_that_reads_its_input() -> None:
 
 
 def test_an_ordinary_user_needs_no_root(served: Path) -> None:
-    ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    program = find_sojournd()
-    path = os.pathsep.join([str(Path(sj.__file__).parents[1]), *site.getsitepackages()])
-    given = {**os.environ, "PYTHONPATH": path, "HOME": "/nonexistent", "SOJOURND": str(program)}
-    # setpriv starts a program with root's rights; what that starts has none.
-    # The checkout may lie in a folder of root's own.
-    ask = (
-        "import subprocess, sys; assert sys.version_info >= (3, 11); "
-        "subprocess.run([sys.executable, '-c', 'import sojourn'], check=True); "
-        f"subprocess.run([{str(program)!r}, '--version'], check=True)"
-    )
-    tried = {
-        python: subprocess.run([*ordinary, python, "-c", ask], check=False, capture_output=True, text=True, env=given)
-        for python in (sys.executable, "/usr/bin/python3")
-    }
-    python = next((python for python, done in tried.items() if done.returncode == 0), None)
-    if python is None:
-        last = {python: done.stderr.strip().rpartition("\n")[2] for python, done in tried.items()}
-        pytest.skip(f"no Python of 3.11 or later that an ordinary user may run with Sojourn: {last}")
-    makes = [*ordinary, *("unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork")]
-    veth = [*makes, "ip", "link", "add", "type", "veth"]
-    if subprocess.run(veth, check=False, capture_output=True).returncode != 0:
-        pytest.skip("this system lets no ordinary user make namespaces")
+    found = of_ordinary_user()
+    if isinstance(found, str):
+        pytest.skip(found)
+    python, given = found
     served.chmod(0o755)
     # Folders of pytest, and of its worker where there are several, are root's own.
     for parent in served.parents:
@@ -160,7 +208,7 @@ def test_an_ordinary_user_needs_no_root(served: Path) -> None:
             parent.chmod(0o755)
     done = subprocess.run(
         [
-            *(*ordinary, python, "-m", "sojourn", "shell", "--down", "50Mbit/s", "--up", "10Mbit/s"),
+            *(*ORDINARY, python, "-m", "sojourn", "shell", "--down", "50Mbit/s", "--up", "10Mbit/s"),
             *("--rtt", "40ms", "--aqm", "fq_codel", "--up-aqm", "cake"),
             *("--serve", f"{python} -m http.server 80", "--"),
             *("curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", "http://server/file"),

@@ -9,6 +9,7 @@
 
 pub mod abi;
 mod aqm;
+pub mod confine;
 pub mod contract;
 mod definition;
 pub mod guest;

@@ -2,6 +2,7 @@
 
 mod driver;
 mod gym;
+mod judge;
 mod plugin;
 mod reports;
 mod stepper;
@@ -389,23 +390,26 @@ fn run_batch(
 ) -> Vec<(bool, String)> {
     let never = Progress::default();
     let sign = stop.as_ref().map_or(&never, |stop| &stop.get().0);
-    py.detach(|| {
-        let network = |text: &String| -> Result<Arc<Network>, String> {
-            let document = scenario::load(text, "scenario", &[]).map_err(|e| e.to_string())?;
-            document.resolve().map(Arc::new).map_err(|e| e.to_string())
-        };
-        let networks: Vec<_> = scenarios.iter().map(network).collect();
-        let one = |(scenario, task): &(usize, String)| -> Result<String, String> {
-            let network = networks.get(*scenario).ok_or("no such scenario")?.clone()?;
-            let task: Task = serde_json::from_str(task).map_err(|e| e.to_string())?;
-            let options = task.options(&network).map_err(|e| e.to_string())?;
-            let report = catch_unwind(AssertUnwindSafe(|| run_one(&network, &options, sign)))
-                .map_err(|_| "the run ended by a defect of the program; please report it with the scenario")?
-                .ok_or("stopped")?;
-            serde_json::to_string(&report.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
-        };
-        tasks.iter().map(|task| one(task).map_or_else(|why| (false, why), |report| (true, report))).collect()
-    })
+    py.detach(|| batch(&scenarios, &tasks, sign))
+}
+
+/// See [`run_batch`].
+fn batch(scenarios: &[String], tasks: &[(usize, String)], sign: &Progress) -> Vec<(bool, String)> {
+    let network = |text: &String| -> Result<Arc<Network>, String> {
+        let document = scenario::load(text, "scenario", &[]).map_err(|e| e.to_string())?;
+        document.resolve().map(Arc::new).map_err(|e| e.to_string())
+    };
+    let networks: Vec<_> = scenarios.iter().map(network).collect();
+    let one = |(scenario, task): &(usize, String)| -> Result<String, String> {
+        let network = networks.get(*scenario).ok_or("no such scenario")?.clone()?;
+        let task: Task = serde_json::from_str(task).map_err(|e| e.to_string())?;
+        let options = task.options(&network).map_err(|e| e.to_string())?;
+        let report = catch_unwind(AssertUnwindSafe(|| run_one(&network, &options, sign)))
+            .map_err(|_| "the run ended by a defect of the program; please report it with the scenario")?
+            .ok_or("stopped")?;
+        serde_json::to_string(&report.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+    };
+    tasks.iter().map(|task| one(task).map_or_else(|why| (false, why), |report| (true, report))).collect()
 }
 
 #[pymodule]
@@ -441,6 +445,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plugin::plugin_add_library, module)?)?;
     module.add_function(wrap_pyfunction!(plugin::plugin_add_table, module)?)?;
     module.add_function(wrap_pyfunction!(plugin::plugin_host, module)?)?;
+    module.add_function(wrap_pyfunction!(judge::plugin_confine, module)?)?;
+    module.add_function(wrap_pyfunction!(judge::plugin_judge, module)?)?;
     module.add_function(wrap_pyfunction!(plugin::plugin_check, module)?)?;
     module.add_function(wrap_pyfunction!(plugin::plugin_decisions, module)?)?;
     Ok(())

@@ -39,8 +39,11 @@ pub fn plugin_check(py: Python<'_>, name: &str) -> PyResult<String> {
         std::panic::set_hook(shown);
         parts
     });
-    let one = |part: &contract::Part| json!({"name": part.name, "scope": part.scope, "violation": part.violation});
-    Ok(Value::Array(parts.map_err(refuse)?.iter().map(one).collect()).to_string())
+    Ok(Value::Array(parts.map_err(refuse)?.iter().map(finding).collect()).to_string())
+}
+
+pub fn finding(part: &contract::Part) -> Value {
+    json!({"name": part.name, "scope": part.scope, "violation": part.violation})
 }
 
 /// What a scheme decides on the suite's workload, as JSON, with the first `keep` decisions in words.

@@ -55,8 +55,8 @@ def add_plugins(parser: argparse.ArgumentParser) -> None:
             "--plugin",
             action=_Plugin,
             metavar="FILE",
-            help="an algorithm of your own, repeatable: a Python file or a shared library (see `sojourn new aqm NAME "
-            "--language python`)",
+            help="an algorithm of your own, repeatable: a Python file or a shared library, which runs not confined "
+            "(see `sojourn new aqm NAME --language python` and `sojourn check aqm`)",
         )
 
 

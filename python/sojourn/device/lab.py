@@ -46,7 +46,9 @@ def find_sojournd() -> Path:
         where = (
             f"$SOJOURND names {given}, which is not a file" if given else f"it is neither at {beside} nor on the path"
         )
-        raise LabError(f"sojournd was not found: {where}; `cargo build --release -p sojourn-device` builds it")
+        raise LabError(
+            f"sojournd was not found: {where}; in the sources `make sojournd` builds it, and a wheel for Linux has it"
+        )
     return Path(found)
 
 

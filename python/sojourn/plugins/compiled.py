@@ -17,7 +17,7 @@ from sojourn.core import SojournError
 from sojourn.plugins.subset import MOST_STEPS, STEPS, Program, code
 from sojourn.plugins.table import DONE, LOOPED, PACKET, QUEUE, RAISED, Layout, host
 
-__all__ = ["compiled", "target", "uncompiled"]
+__all__ = ["compiled", "compiled_once", "target", "uncompiled"]
 
 _METHODS: Final = {"init": 1, "set_params": 1, "enqueue": 3, "dequeue": 3, "update": 2}
 _POINTER: Final = ctypes.c_void_p
@@ -116,6 +116,12 @@ def _primitives() -> dict[str, Any]:
 
     own = {one.__name__: one for one in (host_uniform, host_chance, host_waiting, host_exp, host_log, host_pow)}
     return {**own, **_math(), "whole": np.int64}
+
+
+def compiled_once() -> None:
+    """Compile a function, so that the compiler has done what it does at its first use."""
+    _primitives()
+    _numba().njit(lambda x: x + 1)(1)
 
 
 def _math() -> dict[str, Any]:

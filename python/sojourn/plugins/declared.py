@@ -14,6 +14,7 @@ from sojourn.units import Quantity
 from sojourn.wording import one_line
 
 __all__ = [
+    "MOST_CELLS",
     "Declaration",
     "Declared",
     "Field",
@@ -89,7 +90,7 @@ _FLAGS: Final = ("marks", "per_flow_state")
 _OF_PYTHON: Final = ("annotate", "annotate_func")
 """Functions that Python itself puts into a class."""
 _ABSENT: Final = object()
-_MOST_CELLS: Final = 65536
+MOST_CELLS: Final = 65536
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 
@@ -209,8 +210,8 @@ def members(cls: type[Declaration]) -> tuple[tuple[Declared, ...], tuple[Field, 
         elif (found := number(value)) is not None:
             fields.append(Field(name, _type(where, found), found))
         elif (cells := _cells(value)) is not None:
-            if len(cells) > _MOST_CELLS:
-                raise SojournError(f"{where} has {len(cells)} numbers; allowed: at most {_MOST_CELLS}")
+            if len(cells) > MOST_CELLS:
+                raise SojournError(f"{where} has {len(cells)} numbers; allowed: at most {MOST_CELLS}")
             kinds = {_type(where, one) for one in cells}
             fields.append(Field(name, "i8" if kinds == {"i8"} else "f8", cells))
         else:

@@ -22,7 +22,16 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from sojourn.core import SojournError
-from sojourn.plugins.declared import Declaration, Declared, Field, described, flags, members, methods, number
+from sojourn.plugins.declared import (
+    Declaration,
+    Declared,
+    Field,
+    described,
+    flags,
+    members,
+    methods,
+    number,
+)
 
 __all__ = ["ANSWERS", "BUILT_IN", "DEBUG", "TEXT", "Frozen", "canonical", "check_source", "freeze", "refuse"]
 
@@ -108,9 +117,6 @@ def _written(value: str | float | tuple[float, ...]) -> str:
     return repr(value)
 
 
-_LONGEST_LIST: Final = 1 << 24
-
-
 def check_source(text: str, what: str) -> None:
     """Refuse a text that is not as :meth:`Frozen.source` writes it, and so would run something when it is imported.
 
@@ -152,7 +158,7 @@ def _is_import(node: ast.stmt) -> bool:
 def _is_class(node: ast.stmt) -> bool:
     match node:
         case ast.ClassDef(bases=[ast.Name("Algorithm")], keywords=[], decorator_list=[], body=body):
-            return all(_is_declaration(one) for one in body)
+            return all(isinstance(one, ast.Pass) or _is_declaration(one) for one in body)
     return False
 
 
@@ -179,9 +185,12 @@ def _is_value(node: ast.expr) -> bool:
         case ast.UnaryOp(ast.USub() | ast.UAdd() | ast.Not(), operand):
             return _is_value(operand)
         case ast.List(parts) | ast.Tuple(parts):
-            return all(map(_is_value, parts))
-        case ast.BinOp(ast.List(parts), ast.Mult(), ast.Constant(int(count))):
-            return all(map(_is_value, parts)) and count <= _LONGEST_LIST
+            # Not of lists: a short text of many could take any memory.
+            return not any(isinstance(one, ast.List | ast.Tuple | ast.BinOp) for one in parts) and all(
+                map(_is_value, parts)
+            )
+        case ast.BinOp(ast.List() as one, ast.Mult(), ast.Constant(int(count))):
+            return _is_value(one) and count <= MOST_CELLS
         case ast.BinOp(ast.Constant(float()), ast.Sub(), ast.Constant(float())):
             return True
     return False

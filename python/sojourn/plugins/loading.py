@@ -149,7 +149,7 @@ def _check_copy(program: subset.Program, source: str, *, debug: bool) -> None:
         )
 
 
-def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
+def load(path: str | Path, *, debug: bool = False, guard: Callable[[], object] | None = None) -> tuple[str, ...]:
     """Add the algorithms of a file: a Python file with subclasses of :class:`sojourn.Algorithm`, or a shared library.
 
     Parameters
@@ -158,6 +158,8 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
         ``.py`` or ``.so``.
     debug
         Run those of a Python file uncompiled.
+    guard
+        Called before the first code of the file is executed.
 
     Returns
     -------
@@ -169,24 +171,19 @@ def load(path: str | Path, *, debug: bool = False) -> tuple[str, ...]:
     SojournError
         The file cannot be read, has no algorithm, or one that is not allowed.
     """
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise SojournError(f"there is no file {str(file)!r}; allowed: a .py file or a shared library (.so)")
+    file = known(path)
     if file.suffix in _LIBRARIES:
-        data = _of(file, foreign.read_bytes)
-        version = _version("library", data)
-        copied = str(_copy(file, data, version))
-        add = partial(_native.plugin_add_library, copied, version)
+        copy, version = copied(file)
+        content = base64.b64encode(foreign.read_bytes(copy)).decode()
+        add = partial(_native.plugin_add_library, copy, version)
+        if guard is not None:
+            guard()
         try:
             name = add()
         except SojournError as error:
-            # The loader names the file, too.
-            why = str(error).replace(f"{copied}: {copied}", copied).replace(copied, str(file))
-            raise SojournError(why) from None
-        return (_added(Shipped(f"{name}@{version}", "library", base64.b64encode(data).decode()), add),)
-    if file.suffix != ".py":
-        raise SojournError(f"{file} is no plug-in; allowed: a .py file or a shared library (.so)")
-    classes = _classes(_imported(file))
+            raise SojournError(without_copy(str(error), file)) from None
+        return (_added(Shipped(f"{name}@{version}", "library", content), add),)
+    classes = _classes(_imported(file, guard))
     if not classes:
         raise SojournError(f"{file} has no algorithm; allowed: a file with a subclass of sojourn.Algorithm")
     try:
@@ -217,15 +214,47 @@ class Named:
                 raise SojournError(f"{path} and {other} both have an algorithm {name}; allowed: a name for each")
 
 
-def _copy(file: Path, data: bytes, version: str) -> Path:
-    """Return a copy by another name: a loader does not load a library again that was built anew in its place."""
-    folder = Path(tempfile.mkdtemp(prefix="sojourn-plugin-"))
-    copied = folder / f"{version}-{file.name}"
-    copied.write_bytes(data)
+def known(path: str | Path) -> Path:
+    """Return a file that may be a plug-in.
+
+    Raises
+    ------
+    SojournError
+        It does not exist, or its name is that of something else.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise SojournError(f"there is no file {str(file)!r}; allowed: a .py file or a shared library (.so)")
+    if file.suffix not in (*_LIBRARIES, ".py"):
+        raise SojournError(f"{file} is no plug-in; allowed: a .py file or a shared library (.so)")
+    return file
+
+
+def copied(path: str | Path) -> tuple[str, str]:
+    """Return a copy of a library, and its version: a loader does not load one again that was built anew in its place.
+
+    Raises
+    ------
+    SojournError
+        It cannot be read, or is too long.
+    """
+    file = known(path)
+    data = _of(file, foreign.read_bytes)
+    version = _version("library", data)
+    folder = Path(tempfile.mkdtemp(prefix=_COPIES))
+    copy = folder / f"{version}-{file.name}"
+    copy.write_bytes(data)
     _TEMPORARY.append(folder)
-    return copied
+    return str(copy), version
 
 
+def without_copy(why: str, file: str | Path) -> str:
+    """Return the loader's message with a library's own name in place of its copy's; the loader names it twice."""
+    place = rf"\S*{_COPIES}[^/\s]*/[0-9a-f]{{12}}-{re.escape(Path(file).name)}"
+    return re.sub(rf"(?:{place}: )?{place}", lambda _: str(file), why)
+
+
+_COPIES: Final = "sojourn-plugin-"
 _TEMPORARY: Final[list[Path]] = []
 """Folders with libraries that are loaded."""
 
@@ -246,10 +275,12 @@ def _of(file: Path, read: Callable[[Path], _Content]) -> _Content:
         raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
 
 
-def _imported(file: Path) -> ModuleType:
+def _imported(file: Path, guard: Callable[[], object] | None) -> ModuleType:
     # Not from a cache of bytecode, which has a resolution of a second.
-    text = _of(file, partial(foreign.read_text, encoding="utf-8-sig"))
+    text = _of(file, foreign.read_text)
     try:
+        if guard is not None:
+            guard()
         return _executed(str(file), text)
     except SojournError as error:
         raise SojournError(f"{file}: {error}") from None

@@ -7,7 +7,7 @@ decisions and as many random numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from sojourn import _native, foreign
 from sojourn.core import SojournError
 from sojourn.plugins import table
 
-__all__ = ["Repeated", "repeat"]
+__all__ = ["Repeated", "read", "repeat"]
 
 _HEAD: Final = re.compile(r"sojourn_aqm=(\d+) rate_bit_s=([1-9]\d{0,18}) aqm=(\S+)(.*)")
 _CALL: Final = re.compile(
@@ -83,27 +83,37 @@ def _here(driver: _native.Driver, call: _Call) -> str:
     return " ".join([*words, *([] if sent is None else [f"send:{sent}"])])
 
 
-def repeat(name: str, path: str | Path) -> Repeated:
+def read(path: str | Path) -> list[str]:
+    """Return the lines of a file of decisions, for :func:`repeat`.
+
+    Raises
+    ------
+    SojournError
+        The file cannot be read.
+    """
+    try:
+        return list(foreign.lines(path))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is no text"
+        raise SojournError(f"{path}: {why}; allowed: a file of decisions, as crosscheck/ns3 writes it") from None
+
+
+def repeat(name: str, path: str | Path, lines: Iterable[str]) -> Repeated:
     """Give an algorithm the arrivals, requests and random numbers of a file, and compare its decisions.
 
     Parameters
     ----------
     name
         Of an algorithm that was added.
-    path
-        A file as ``crosscheck/ns3/plugged.h`` writes it.
+    path, lines
+        A file as ``crosscheck/ns3/plugged.h`` writes it, and its lines.
 
     Raises
     ------
     SojournError
-        The file cannot be read, is none of these, or has parameters that the algorithm does not have.
+        The file is none of these, or has parameters that the algorithm does not have.
     """
-    file = Path(path)
-    try:
-        return _repeat(name, file, foreign.lines(file))
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is no text"
-        raise SojournError(f"{file}: {why}; allowed: a file of decisions, as crosscheck/ns3 writes it") from None
+    return _repeat(name, Path(path), iter(lines))
 
 
 def _repeat(name: str, file: Path, lines: Iterator[str]) -> Repeated:

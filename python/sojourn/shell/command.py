@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import folder, inert
 from sojourn.cli.options import add_out, add_seed
 from sojourn.core import SojournError
 from sojourn.scheme import Scheme
+
+if TYPE_CHECKING:
+    from sojourn.shell.emulation import Program
+
+NOT_TRUSTED: Final = 3
+"""The status of a marked run with ``--strict``."""
+
+ENDING: Final = (signal.SIGINT, signal.SIGQUIT)
+INTERRUPTED_S: Final = 5.0
+"""A command that does not end so long after a signal to the shell alone is killed."""
 
 _TEXTS = {
     "down": ("RATE", 'rate towards the command, as in "50 Mbit/s"'),
@@ -44,7 +56,9 @@ def add(verbs: Any) -> None:
         "shell",
         description="Run a command, or an interactive shell, behind an emulated access link. The command is on the "
         "host `client`, what --serve starts is on the host `server`, and sojournd forwards between them. The values "
-        "are those of scenarios. The table at the end goes to standard error.",
+        "are those of scenarios. The table at the end goes to standard error. The command has the files and the "
+        "rights of an ordinary user; as root it has rights over its own network alone, and writes in the current "
+        "folder, /tmp and /var/tmp.",
         epilog="example: sojourn shell --down 50Mbit/s --up 10Mbit/s --rtt 40ms --aqm fq_codel "
         "--serve 'python3 -m http.server 80' -- curl -so /dev/null http://server/",
     )
@@ -59,6 +73,14 @@ def add(verbs: Any) -> None:
     parser.add_argument("--pcapng", metavar="DIR", help="write the packets that pass both ends into this folder")
     add_out(parser, help="write a run folder with a report")
     add_seed(parser, "seed of losses, delays and random drops; drawn if it is not given")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help=f"end with status {NOT_TRUSTED} if the run is marked, although the command went well",
+    )
+    parser.add_argument(
+        "--privileged", action="store_true", help="as root: the command keeps root's capabilities, files and devices"
+    )
     parser.add_argument("--quiet", action="store_true", help="print no table")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command and its arguments")
     parser.set_defaults(command=run)
@@ -93,24 +115,49 @@ def run(options: argparse.Namespace) -> int:
         if place is not None:
             _free(Path(place), force=options.force)
     kept = folder.leftovers(options.out) if options.out is not None else None
-    with Emulation(link, seed=options.seed, pcapng=options.pcapng, attached=options.host, leftovers=kept) as lab:
+    given: dict[str, Any] = {"seed": options.seed, "pcapng": options.pcapng, "attached": options.host}
+    with Emulation(link, **given, leftovers=kept, privileged=options.privileged) as lab:
         inert.tell(inert.check(lab.scenario, [Scheme("")], on_device=True))
         if served:
             lab.serve(served)
         if interactive and not options.quiet:
             print("sojourn shell: leave it with `exit`", file=sys.stderr)
-        with _foreground():
+        with _foreground() as sent:
             lab.begin()
-            status = lab.start("client", command).wait() or 0
+            status = _wait(lab.start("client", command), sent)
         outcome = lab.finish(status)
         if not options.quiet:
             print(outcome.table(), file=sys.stderr)
+        if options.strict and outcome.doubts:
+            if options.quiet:
+                print(f"sojourn shell: {'; '.join(outcome.doubts)}", file=sys.stderr)
+            status = status or NOT_TRUSTED
         if options.out is not None:
             with folder.staged(options.out, force=options.force) as staging:
                 folder.write(outcome.results(), staging, command=shlex.join(["sojourn", *sys.argv[1:]]))
             if not options.quiet:
                 print(options.out, file=sys.stderr)
     return status if status >= 0 else 128 - status
+
+
+def _wait(program: Program, sent: list[int]) -> int:
+    """Wait for the command, and return its status.
+
+    A terminal sends Ctrl-C to all processes here, and the command does with it what it wants. A signal to this
+    process alone ends the command.
+    """
+    until, number = math.inf, 0
+    while (status := program.wait(0.2)) is None:
+        # By now the process that holds the network has said what came to it, too.
+        if sent and not program.heard(sent[0]):
+            number = sent[0]
+            program.signal(number)
+            until = time.monotonic() + INTERRUPTED_S
+        del sent[:1]
+        if time.monotonic() > until:
+            program.signal(signal.SIGKILL)
+            until = math.inf
+    return -number if number and status == -signal.SIGKILL else status
 
 
 def _given(options: argparse.Namespace, name: str) -> bool:
@@ -143,13 +190,12 @@ def _free(place: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _foreground() -> Iterator[None]:
-    """Leave the terminal and its signals to the command."""
-    own = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT)}
-    for number in own:
-        signal.signal(number, signal.SIG_IGN)
+def _foreground() -> Iterator[list[int]]:
+    """Leave the terminal and its signals to the command; gives those that came."""
+    sent: list[int] = []
+    own = {number: signal.signal(number, lambda which, _: sent.append(which)) for number in ENDING}
     try:
-        yield
+        yield sent
     finally:
         if sys.stdin is not None and sys.stdin.isatty():
             # A shell with job control has taken the terminal.

@@ -43,6 +43,9 @@ class Emulation:
         this process is killed.
     ecn
         Whether TCP of both hosts asks for ECN; by default it takes it when asked.
+    privileged
+        Whether programs that root starts keep its capabilities and see the file system as it is. By default they have
+        rights over the network of their host alone, and write in the current folder and those of temporary files.
 
     Raises
     ------
@@ -59,6 +62,7 @@ class Emulation:
         attached: bool = False,
         leftovers: Mapping[str, Any] | None = None,
         ecn: bool = False,
+        privileged: bool = False,
     ) -> None:
         self.scenario = _scenario(link)
         self.seed = int.from_bytes(os.urandom(4), "big") if seed is None else seed
@@ -66,7 +70,7 @@ class Emulation:
         text = configuration(self.scenario, seed=self.seed, pcapng=folder)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self._world = World(text, attached=attached, leftovers=leftovers, ecn=ecn)
+        self._world = World(text, attached=attached, leftovers=leftovers, ecn=ecn, privileged=privileged)
         self._first: int | None = None
         self._began_s = 0.0
 
@@ -243,6 +247,10 @@ class Program:
         """Send it a signal."""
         self._world.signal(self.number, which)
 
+    def heard(self, which: int) -> bool:
+        """Whether a signal that came to this process came to the world's, too, as one of a terminal does."""
+        return self._world.heard(which)
+
 
 def emulate(
     link: Link | Network | Document | str | Path | None = None,
@@ -250,6 +258,7 @@ def emulate(
     seed: int | None = None,
     pcapng: str | Path | None = None,
     ecn: bool = False,
+    privileged: bool = False,
     **keys: Any,
 ) -> Emulation:
     """Emulate a link between two hosts, for real programs on the kernel's own network stack.
@@ -264,6 +273,8 @@ def emulate(
         A folder for the packets that pass both ends of the link.
     ecn
         Whether TCP of both hosts asks for ECN; by default it takes it when asked.
+    privileged
+        See :class:`Emulation`.
     **keys
         Parameters of :class:`Link`, in place of `link`.
 
@@ -293,7 +304,7 @@ def emulate(
             known = ", ".join(Link.__dataclass_fields__)
             wrong = next((key for key in keys if key not in Link.__dataclass_fields__), "")
             raise SojournError(f"emulate: {wrong} is unknown; allowed: {known}") from None
-    return Emulation(link, seed=seed, pcapng=pcapng, ecn=ecn)
+    return Emulation(link, seed=seed, pcapng=pcapng, ecn=ecn, privileged=privileged)
 
 
 def _scenario(link: Link | Network | Document | str | Path) -> Document:

@@ -4,6 +4,9 @@ It needs only the standard library, so it starts quickly. It makes a PID namespa
 the hosts' network namespaces, which have no names. Everything runs below process 1, so the kernel ends all of it, and
 with it all interfaces, when process 1 ends. Process 1 ends when the socket to its user closes, or its parent dies.
 
+The programs of the hosts run in a user namespace of their own, which owns the hosts' networks and nothing else. Those
+of root see the file system through mounts that they cannot change (:meth:`World._view`).
+
 Requests and answers are JSON documents over a sequential-packet socket; a request to start a program comes with its
 standard input, output and error as descriptors.
 """
@@ -22,10 +25,12 @@ import select
 import shutil
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 CLONE_NEWNS = 0x00020000
@@ -33,8 +38,14 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 0x1000, 0x2000, 0x4000, 0x40000
 MNT_DETACH = 2
+SYS_MOUNT_SETATTR = 442
+"""The same number on every architecture."""
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+MOUNT_ATTR_RDONLY = 1
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "net/tun")
+"""Those that programs of root see; a disk is not among them."""
 PR_SET_PDEATHSIG = 1
 SIOCETHTOOL = 0x8946
 OFFLOADS = {"transmit checksums": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
@@ -60,8 +71,35 @@ def _unshare(flags: int) -> None:
     _call("unshare", flags)
 
 
-def _mount(source: str, target: str, kind: str | None, flags: int) -> None:
-    _call("mount", source.encode(), target.encode(), kind.encode() if kind else None, flags, None)
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    _call("mount", source.encode(), target.encode(), kind.encode() if kind else None, flags, options.encode() or None)
+
+
+def _read_only(place: str, *, on: bool, flags: int = 0) -> None:
+    """Set or clear "read-only" of a mount, and with ``AT_RECURSIVE`` of those below it."""
+    wanted = struct.pack("=4Q", MOUNT_ATTR_RDONLY if on else 0, 0 if on else MOUNT_ATTR_RDONLY, 0, 0)
+    _call("syscall", SYS_MOUNT_SETATTR, AT_FDCWD, place.encode(), flags, wanted, len(wanted))
+
+
+def _covered(place: str) -> None:
+    """Make a place read-only by a mount of its own."""
+    _mount(place, place, None, MS_BIND | MS_REC)
+    _read_only(place, on=True, flags=AT_RECURSIVE)
+
+
+def _written(places: list[str]) -> tuple[list[str], list[str]]:
+    """Return those of the places that can be written, and the mounts below them that can."""
+    kept = [place for place in places if os.path.isdir(place) and not os.statvfs(place).f_flag & os.ST_RDONLY]  # noqa: PTH112
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+        mounts = [line.split()[4:6] for line in file]
+    below = [
+        point.encode("utf-8", "surrogateescape").decode("unicode_escape").encode("latin-1").decode()
+        if "\\" in point
+        else point
+        for point, options in mounts
+        if "rw" in options.split(",") and any(point.startswith(f"{place}/") for place in kept)
+    ]
+    return kept, below
 
 
 def _enter_user_namespace() -> None:
@@ -113,6 +151,39 @@ def _run(command: list[str], *, stdin: str = "", pass_fds: tuple[int, ...] = ())
         raise ImpossibleError(f"`{' '.join(command)}` failed: {said[0] if said else done.returncode}")
 
 
+def _made_apart(make: Callable[[], None], kind: str, meanwhile: Callable[[], None] | None = None) -> int:
+    """Let a child make a namespace, and return its descriptor.
+
+    Raises
+    ------
+    OSError
+        The child could not, or `meanwhile`, which is called while it does.
+    """
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        try:
+            make()
+            socket.send_fds(theirs, [b"made"], [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY)])
+        except (OSError, ImpossibleError) as error:
+            theirs.send(str(error).encode())
+        os._exit(0)
+    theirs.close()
+    try:
+        with ours:
+            if meanwhile is not None:
+                meanwhile()
+            said, found, _, _ = socket.recv_fds(ours, 4096, 1)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        os.waitpid(child, 0)
+    if not found:
+        raise ImpossibleError(said.decode() or "a child ended")
+    return found[0]
+
+
 class World:
     """The hosts: each a network namespace, held open by this process alone."""
 
@@ -120,14 +191,23 @@ class World:
         self.plan = plan
         self.net: dict[str, int] = {}
         self.translation: socket.socket | None = None
+        self.users: int | None = None
+        self.view: int | None = None
 
     def build(self) -> None:
         """Make namespaces, interfaces, addresses and names."""
         outside = os.open("/proc/self/ns/net", os.O_RDONLY)
         attached = bool(self.plan["attached"])
+        _mount("none", "/", None, MS_REC | MS_PRIVATE)
+        # Without a /proc of its own, which some containers refuse, programs see the processes outside as well.
+        try:
+            _mount("proc", "/proc", "proc", 0)
+        except OSError:
+            self.plan["own_proc"] = False
+        if self.plan["confined"]:
+            self.users = self._user_namespace()
         for host in ("client", "device", *(() if attached else ("server",))):
-            _unshare(CLONE_NEWNET)
-            self.net[host] = os.open("/proc/self/ns/net", os.O_RDONLY)
+            self.net[host] = self._network(host)
         if attached:
             self.net["server"] = outside
         self._cables()
@@ -135,13 +215,147 @@ class World:
             self._address(end)
         if self.plan["translated"]:
             self._translate(*self.plan["translated"])
-        _mount("none", "/", None, MS_REC | MS_PRIVATE)
         self._names()
-        # Without a /proc of its own, which some containers refuse, programs see the processes outside as well.
+        if self.plan["viewed"]:
+            self.view = _made_apart(self._view, "mnt")
+
+    def _network(self, host: str) -> int:
+        """Return a network namespace, which the programs' user namespace owns where there is one."""
+        if self.users is None or host == "device":
+            _unshare(CLONE_NEWNET)
+            return os.open("/proc/self/ns/net", os.O_RDONLY)
+        users = self.users
+
+        def make() -> None:
+            _call("setns", users, CLONE_NEWUSER)
+            _unshare(CLONE_NEWNET)
+
+        return _made_apart(make, "net")
+
+    def _user_namespace(self) -> int:
+        """Return a user namespace with the users of this one, whose root has no right outside of it."""
+        ours, theirs = socket.socketpair()
+
+        def make() -> None:
+            _unshare(CLONE_NEWUSER)
+            # Its number in the /proc that is seen here.
+            theirs.send(os.readlink("/proc/self").encode())  # noqa: PTH115
+            theirs.recv(1)
+
+        def write_maps() -> None:
+            number = ours.recv(64).decode()
+            for name in ("uid_map", "gid_map"):
+                with open(f"/proc/self/{name}", encoding="ascii") as known:  # noqa: PTH123
+                    lines = [line.split() for line in known]
+                with open(f"/proc/{number}/{name}", "w", encoding="ascii") as file:  # noqa: PTH123
+                    file.write("".join(f"{inside} {inside} {count}\n" for inside, _, count in lines))
+            ours.send(b"x")
+
         try:
-            _mount("proc", "/proc", "proc", 0)
-        except OSError:
-            self.plan["own_proc"] = False
+            return _made_apart(make, "user", write_maps)
+        except OSError as error:
+            raise ImpossibleError(
+                f"the system makes no user namespace for the programs ({error.strerror or error}); allowed: "
+                "user.max_user_namespaces above 0, or as root --privileged, which confines nothing"
+            ) from None
+
+    def _view(self) -> None:
+        """See the file system as the programs of root do.
+
+        It is read-only but for the places that the plan names, and the user's home in a copy. /run, with the sockets
+        of the system's services, and /dev are empty but for :data:`DEVICES`. Of the kernel's settings, those of the
+        network can be written.
+        """
+        _unshare(CLONE_NEWNS)
+        writable, below = _written(self.plan["writable"])
+        kept = {}
+        for name in ("/etc/hosts", "/etc/resolv.conf"):
+            place = os.path.realpath(name)
+            if place.startswith("/run/") and os.path.isfile(place):  # noqa: PTH113
+                with open(place, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+                    kept[place] = file.read()
+        self._devices()
+        try:
+            _read_only("/", on=True, flags=AT_RECURSIVE)
+        except OSError as error:
+            raise ImpossibleError(
+                f"the file system cannot be made read-only ({error.strerror}); allowed: Linux 5.12 or later, or "
+                "--privileged, which confines nothing"
+            ) from None
+        _mount("tmpfs", "/run", "tmpfs", 0, "mode=755")
+        os.mkdir("/run/lock", 0o1777)  # noqa: PTH102
+        for place, text in kept.items():
+            os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
+            with open(place, "w", encoding="utf-8") as file:  # noqa: PTH123
+                file.write(text)
+        _read_only("/dev", on=False)
+        _read_only("/dev/shm", on=False)  # noqa: S108
+        _read_only("/dev/pts", on=False)
+        opened = {place: os.open(place, os.O_PATH) for place in writable}
+        self._home(writable)
+        for place, fd in opened.items():
+            _mount(f"/proc/self/fd/{fd}", place, None, MS_BIND | MS_REC)
+            _read_only(place, on=False)
+            os.close(fd)
+        for place in below:
+            # One may lie under another.
+            with contextlib.suppress(OSError):
+                _read_only(place, on=False)
+        if self.plan.get("own_proc", True):
+            _read_only("/proc", on=False)
+            for name in os.listdir("/proc"):  # noqa: PTH208
+                place = f"/proc/{name}"
+                known = os.lstat(place).st_mode
+                if not name.isdecimal() and (stat.S_ISDIR(known) or (stat.S_ISREG(known) and known & 0o222)):
+                    _covered(place)
+        _mount("/proc/sys/net", "/proc/sys/net", None, MS_BIND)
+        _read_only("/proc/sys/net", on=False)
+
+    def _home(self, writable: list[str]) -> None:
+        """Let programs write in the user's home; what they write there ends with the world."""
+        home = self.plan["home"]
+        if home == "/" or not os.path.isdir(home) or any(f"{home}/".startswith(f"{one}/") for one in writable):  # noqa: PTH112
+            return
+        there = "/run/home"
+        os.mkdir(there)  # noqa: PTH102
+        _mount("tmpfs", there, "tmpfs", 0, "mode=700")
+        for name in ("upper", "work"):
+            os.mkdir(f"{there}/{name}", 0o700)  # noqa: PTH102
+        # Where the kernel lets nobody lay a file system over another, it stays read-only.
+        with contextlib.suppress(OSError):
+            options = f"lowerdir={home},upperdir={there}/upper,workdir={there}/work"
+            _mount("overlay", home, "overlay", 0, options)
+        _call("umount2", there.encode(), MNT_DETACH)
+        os.rmdir(there)  # noqa: PTH106
+
+    def _devices(self) -> None:
+        """Put few devices in the place of all."""
+        there = "/tmp"  # noqa: S108 - it always exists
+        _mount("tmpfs", there, "tmpfs", 0, "mode=755")
+        for name in ("net", "pts", "shm"):
+            os.mkdir(f"{there}/{name}")  # noqa: PTH102
+        for name in DEVICES:
+            if os.path.exists(f"/dev/{name}"):  # noqa: PTH110
+                os.close(os.open(f"{there}/{name}", os.O_CREAT | os.O_WRONLY))
+                _mount(f"/dev/{name}", f"{there}/{name}", None, MS_BIND)
+        _mount("devpts", f"{there}/pts", "devpts", 0, "newinstance,ptmxmode=0666,mode=0620")
+        _mount("tmpfs", f"{there}/shm", "tmpfs", 0, "mode=1777")
+        links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd"}
+        links |= {name: f"/proc/self/fd/{number}" for number, name in enumerate(("stdin", "stdout", "stderr"))}
+        for name, target in links.items():
+            os.symlink(target, f"{there}/{name}")  # noqa: PTH211
+        _mount(there, "/dev", None, MS_MOVE)
+
+    def confine(self, cwd: str) -> None:
+        """Give this process the view and the rights of a program."""
+        if self.users is None:
+            return
+        if self.view is not None:
+            _call("setns", self.view, CLONE_NEWNS)
+        _call("setns", self.users, CLONE_NEWUSER)
+        # The kernel locks what is read-only in a copy for another user namespace.
+        _unshare(CLONE_NEWNS)
+        os.chdir(cwd)
 
     def _translate(self, network: str, prefix: int, interface: str) -> None:
         """Give what leaves the server's network an address of that network, while this process lives."""
@@ -236,25 +450,35 @@ class Server:
     def __init__(self, world: World, user: socket.socket) -> None:
         self.world = world
         self.user = user
-        self.children: set[int] = set()
+        self.children: dict[int, str] = {}
 
     def tell(self, **what: Any) -> None:
-        """Send an answer."""
-        self.user.send(json.dumps(what).encode())
+        """Send an answer; without a user everything ends."""
+        try:
+            self.user.send(json.dumps(what).encode())
+        except OSError:
+            os._exit(0)
 
     def serve(self) -> NoReturn:
         """Answer until the user is gone."""
         woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for which in (signal.SIGCHLD, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(which, lambda *_: None)
         signal.set_wakeup_fd(waker)
         while True:
             sources: list[Any] = [self.user, woken]
             ready = select.select(sources, [], [])[0]
             if woken in ready:
-                os.read(woken, 4096)
+                for number in os.read(woken, 4096):
+                    if number != signal.SIGCHLD:
+                        self.tell(heard=number)
             self._reap()
             if self.user in ready:
-                data, fds, _, _ = socket.recv_fds(self.user, LONGEST, 3)
+                try:
+                    data, fds, _, _ = socket.recv_fds(self.user, LONGEST, 3)
+                except OSError:
+                    # It was killed with an answer unread.
+                    data = b""
                 if not data:
                     os._exit(0)
                 self._answer(json.loads(data), fds)
@@ -268,7 +492,7 @@ class Server:
             if pid == 0:
                 return
             if pid in self.children:
-                self.children.discard(pid)
+                del self.children[pid]
                 self.tell(ended=pid, status=os.waitstatus_to_exitcode(status))
 
     def _answer(self, request: dict[str, Any], fds: list[int]) -> None:
@@ -295,6 +519,11 @@ class Server:
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
             self.world.enter(host)
+            if host == "device":
+                # The terminal's signals are not for it.
+                os.setpgrp()
+            else:
+                self.world.confine(request["cwd"])
 
         try:
             process = subprocess.Popen(
@@ -309,16 +538,19 @@ class Server:
             )
         except subprocess.SubprocessError as error:
             raise OSError(errno.EPERM, str(error)) from None
-        self.children.add(process.pid)
+        self.children[process.pid] = host
         # Reaped above, and never by its object.
         process.returncode = 0
         return process.pid
 
     def _listening(self, pid: int) -> bool:
-        """Whether anything accepts connections in the network namespace of a process, or has a UDP port."""
+        """Whether anything accepts connections in the host of a process, or has a UDP port."""
+        if pid not in self.children:
+            return False
+        self.world.enter(self.children[pid])
         for name, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
             try:
-                with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:  # noqa: PTH123
+                with open(f"/proc/self/net/{name}", encoding="ascii") as file:  # noqa: PTH123
                     if any(line.split()[3] == state for line in list(file)[1:]):
                         return True
             except OSError:
@@ -332,8 +564,6 @@ def _first(plan: dict[str, Any], user: socket.socket, parent: int) -> NoReturn:
     # The parent may have gone before that: its end of the pipe is closed then.
     if select.select([parent], [], [], 0)[0]:
         os._exit(1)
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
     world = World(plan)
     server = Server(world, user)
     try:
@@ -349,13 +579,20 @@ def main(fd: int) -> int:
     """Hold process 1 until it ends."""
     user = socket.socket(fileno=fd)
     user.set_inheritable(False)
-    plan = json.loads(user.recv(LONGEST))
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.SIGHUP):
+    ignored = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.SIGHUP)
+    for number in ignored:
         signal.signal(number, signal.SIG_IGN)
+    # They waited while this program started.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ignored)
+    asked = user.recv(LONGEST)
+    if not asked:
+        return 1
+    plan = json.loads(asked)
     try:
         _isolate(machine=bool(plan["machine"]))
     except (ImpossibleError, OSError) as error:
-        user.send(json.dumps({"impossible": str(error)}).encode())
+        with contextlib.suppress(OSError):
+            user.send(json.dumps({"impossible": str(error)}).encode())
         return 2
     watched, held = os.pipe2(os.O_CLOEXEC)
     first = os.fork()

@@ -132,6 +132,11 @@ class Outcome:
             if ("queue", metric) in known and not known["queue", metric].allows(value)
         ]
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why the run is not to be trusted, in words; empty where it is."""
+        return [*self.impossible, *([] if self.late is None else [self.late])]
+
     def table(self) -> str:
         """Return the table that the shell prints."""
 

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ _FIRST_OF_MACHINE: Final = 128
 _START_S: Final = 120.0
 """Nothing takes so long on a machine that works; a busy one takes seconds to start a program."""
 
+_SYSTEM: Final = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr", "var")
+
 _INSIDE: Final = Path(__file__).with_name("inside.py")
 _STOP_S: Final = 60.0
 _ENDED: Final = "the process that holds the network was ended; everything in it ended with it"
@@ -61,6 +64,8 @@ class World:
     ecn
         Whether TCP of both hosts asks for ECN (``tcp_ecn`` 1); by default it takes it when asked (``tcp_ecn`` 2). A
         machine's own network stays as it is.
+    privileged
+        Whether programs that root starts keep its capabilities, and see the file system as it is.
 
     Raises
     ------
@@ -75,8 +80,15 @@ class World:
         attached: bool = False,
         leftovers: Mapping[str, Any] | None = None,
         ecn: bool = False,
+        privileged: bool = False,
     ) -> None:
+        if privileged and os.geteuid() != 0:
+            raise SojournError(
+                "--privileged keeps the capabilities of root, and this user has none; allowed: sudo, or a shell "
+                "without it"
+            )
         self._leftovers = leftovers
+        self._privileged = privileged
         self._ecn = ecn
         self._configuration = configuration
         self.level = own_level()
@@ -88,13 +100,18 @@ class World:
         self._lines: list[bytes] = []
         self._times: list[float] = []
         self._ended: dict[int, int] = {}
+        self._heard: list[int] = []
         self._reader: threading.Thread | None = None
         self._said: IO[bytes] | None = None
 
     def __enter__(self) -> World:
         try:
+            program = find_sojournd()
+        except LabError as error:
+            raise WorldError(str(error)) from None
+        try:
             self._build()
-            self._start_device()
+            self._start_device(program)
         except BaseException:
             self.close()
             raise
@@ -113,11 +130,16 @@ class World:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._user = ours
-            self._holder = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_INSIDE), str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-            )
+            # Until it can, it does not answer to the terminal.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGQUIT))
+            try:
+                self._holder = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(_INSIDE), str(theirs.fileno())],
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._ask(self._plan())
         answer = self._answer("built", "impossible", limit_s=_START_S)
         if "impossible" in answer:
@@ -144,6 +166,11 @@ class World:
         tcp = {"net/ipv4/tcp_ecn": "1" if self._ecn else "2"}
         return {
             "attached": outside,
+            "confined": not self._privileged,
+            # Within a shell the mounts are those of that shell already.
+            "viewed": os.geteuid() == 0 and level == 0 and not self._privileged,
+            "writable": _writable(),
+            "home": os.path.realpath(Path("~").expanduser()),
             "machine": outside and level == 0,
             "user": os.getpid(),
             "leftovers": self._leftovers,
@@ -188,11 +215,7 @@ class World:
         """Return the IPv4 address of a host."""
         return f"{_NETWORK}.{self._third}.{10 if host == 'client' else 1}"
 
-    def _start_device(self) -> None:
-        try:
-            program = find_sojournd()
-        except LabError as error:
-            raise WorldError(str(error)) from None
+    def _start_device(self, program: Path) -> None:
         status, written = os.pipe()
         self._said = os.fdopen(os.memfd_create("sojournd.log"), "rb")
         with os.fdopen(os.memfd_create("sojournd.toml"), "w+b", buffering=0) as configuration:
@@ -311,6 +334,14 @@ class World:
         """Send a signal to a program."""
         self._ask({"do": "signal", "pid": number, "signal": which})
 
+    def heard(self, which: int) -> bool:
+        """Whether a signal came to the processes of the world, too; each is answered for once."""
+        self._events(0.0)
+        if which not in self._heard:
+            return False
+        self._heard.remove(which)
+        return True
+
     def is_listening(self, number: int) -> bool:
         """Whether anything accepts connections in the host in which a program runs."""
         self._ask({"do": "listening", "pid": number})
@@ -389,7 +420,23 @@ class World:
         message: dict[str, Any] = json.loads(data)
         if "ended" in message:
             self._ended[message["ended"]] = message["status"]
+        if "heard" in message:
+            self._heard.append(message["heard"])
         return message
+
+
+def _writable() -> list[str]:
+    """Return the folders in which programs of root may write: the current one and those of temporary files.
+
+    A folder of the system is none of them, although it may be the current one.
+    """
+    places = [os.path.realpath(place) for place in (Path.cwd(), tempfile.gettempdir(), "/tmp", "/var/tmp")]  # noqa: S108
+    is_system = [place == "/" or place.split("/")[1] in _SYSTEM for place in places]
+    return [
+        place
+        for place, of_system in zip(places, is_system, strict=True)
+        if not of_system or place.startswith("/var/tmp")  # noqa: S108
+    ]
 
 
 def own_level() -> int:
