@@ -30,6 +30,9 @@ pub enum Refusal {
     /// What was asked for is wrong in itself.
     #[error("{0}")]
     Wrong(String),
+    /// The value of this key of the request is wrong in itself.
+    #[error("key `{0}`: {1}")]
+    Key(&'static str, String),
     /// It does not fit what is in force.
     #[error("{0}")]
     Conflict(String),
@@ -397,21 +400,20 @@ impl std::fmt::Debug for Control {
 
 /// The orders of a change, each value checked.
 fn orders(direction: Direction, change: &Change) -> Result<Vec<Order>, Refusal> {
-    let wrong = |key: &str, what: String| Refusal::Wrong(format!("key `{key}`: {what}"));
     let mut orders = Vec::new();
     if let Some(rate) = change.rate {
-        config::check_rate(rate).map_err(|what| wrong("rate", what))?;
+        config::check_rate(rate).map_err(|what| Refusal::Key("rate", what))?;
         orders.push(Order::SetRate { direction, rate });
     }
     if let Some(Scheme(scheme)) = &change.scheme {
         let label = change.label.clone().unwrap_or_else(|| scheme.name().to_owned());
-        config::check_label(&label).map_err(|what| wrong("label", what))?;
+        config::check_label(&label).map_err(|what| Refusal::Key("label", what))?;
         orders.push(Order::Switch { direction, scheme: scheme.clone(), label, slot: None });
     } else if change.label.is_some() {
-        return Err(wrong("label", "is given without `scheme`; allowed: together with `scheme`".into()));
+        return Err(Refusal::Key("label", "is given without `scheme`; allowed: together with `scheme`".into()));
     }
     if let Some(delay) = change.delay {
-        config::check_delay(delay).map_err(|what| wrong("delay", what))?;
+        config::check_delay(delay).map_err(|what| Refusal::Key("delay", what))?;
         orders.push(Order::SetDelay { direction, delay });
     }
     Ok(orders)

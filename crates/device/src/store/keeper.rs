@@ -96,7 +96,10 @@ impl Keeper {
             }
         }
         self.file = Some(file);
-        self.progress.well();
+        // A full disk lets a store be opened. Whether it takes what it refused before is known once it has.
+        if self.attempts == 0 {
+            self.progress.well();
+        }
         Ok(())
     }
 
