@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import glob
+import os
 import random
 import signal
 import socket
@@ -107,7 +107,7 @@ class Chaos:
         self.longest: dict[str, float] = {}
         self.lives = 0
         self.seen: Counter[str] = Counter()
-        self.totals: Counter[str] = Counter()
+        self.totals: Counter[str] = Counter({"unaccounted for": 0})
         self.counts: dict[str, dict[str, int]] = {host: {} for host in HOSTS}
         self.lock = threading.RLock()
         self.environment: list[str] = []
@@ -115,13 +115,15 @@ class Chaos:
         self.name = "start"
         self.disk = lab.folder / "disk"
         self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(self.disk)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(self.disk)], check=True)
         for host in HOSTS:
             # Questions for routers would go on while the hosts are to be silent.
             quiet = [f"net.ipv6.conf.{name}.router_solicitations=0" for name in ("eth0", "default")]
             lab.run(host, "sysctl", "-qw", *quiet)
         self.neighbours()
         self.start()
+        if not self.wait_for(lambda _: True, 60):
+            raise LabError(f"no answer after the first start: {self.lines()[-5:]}")
         self.watchers = {host: self.watch(host) for host in HOSTS}
 
     # The device
@@ -142,7 +144,8 @@ class Chaos:
         self.lives += 1
         self.log = (self.lab.folder / f"{self.lives}.log").open("w+")
         command = [*self.environment, str(find_sojournd()), "run", str(path)]
-        self.device = self.lab.start("device", *command, stdout=self.log.fileno())
+        with _within(self.cgroup):
+            self.device = self.lab.start("device", *command, stdout=self.log.fileno())
         self.last: dict[str, Any] | None = None
 
     def lines(self) -> list[str]:
@@ -231,7 +234,9 @@ class Chaos:
         while time.monotonic() < until:
             status = self.look()
             if status is not None:
-                inside = sum(way["backlog"]["packets"] + way["delayed"] + way["ready"] for way in status["directions"])
+                inside = sum(
+                    way["backlog"]["packets"] + way["delayed"] + way["ready"] for way in status["directions"]
+                )
                 leaving = sum(port["counters"]["leaving"] for port in status["ports"])
                 now = ([port["counters"] for port in status["ports"]], {**self.seen})
                 if now == before and inside == leaving == 0:
@@ -269,12 +274,17 @@ class Chaos:
         """Return the longest time since an instant in which nothing arrived at one of the hosts."""
         lines = (line.split() for path in self.watchers.values() for line in path.read_text().splitlines())
         found = [(float(words[0]), float(words[1])) for words in lines if len(words) == 2]
-        return max((min(length, begin + length - since) for begin, length in found if begin + length > since), default=0)
+        return max(
+            (min(length, begin + length - since) for begin, length in found if begin + length > since), default=0
+        )
 
     def wrong(self, what: str) -> None:
         """Note something that must not be."""
         self.violations.append(what)
-        print(f"VIOLATION after {time.monotonic() - self.begun:.0f} s, life {self.lives}, {self.name}: {what}", flush=True)
+        print(
+            f"VIOLATION after {time.monotonic() - self.begun:.0f} s, life {self.lives}, {self.name}: {what}",
+            flush=True,
+        )
 
     # Mishaps: each returns for how long nothing can pass because of it
 
@@ -303,7 +313,9 @@ class Chaos:
         time.sleep(1)
         status = self.look()
         if status is None or sum(port["link"]["lost"] for port in status["ports"]) - lost < times:
-            self.wrong(f"{interface} of {host} was down {times} times: {status and [p['link'] for p in status['ports']]}")
+            self.wrong(
+                f"{interface} of {host} was down {times} times: {status and [p['link'] for p in status['ports']]}"
+            )
         # The kernel says that a carrier is back up to a second later.
         return times * (longest + 1)
 
@@ -337,7 +349,7 @@ class Chaos:
 
     def clock(self) -> float:
         """The host's date is changed."""
-        library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+        library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
         if library is None:
             raise CannotBeTriedError("libfaketime is missing: apt-get install libfaketime")
         file = self.lab.folder / "date"
@@ -356,23 +368,34 @@ class Chaos:
     def out_of_memory(self) -> float:
         """The control group has no more memory."""
         group = self.memory_group()
-        self.restart(environment=["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"])
+        self.cgroup = group
+        try:
+            self.restart()
+        finally:
+            self.cgroup = None
+        # The first to be killed, as it would be where it is the largest.
+        Path(f"/proc/{self.device.pid}/oom_score_adj").write_text("1000")
         usage, limit = (
             ("memory.current", "memory.max")
             if (group / "memory.current").exists()
             else ("memory.usage_in_bytes", "memory.limit_in_bytes")
         )
-        room = int((group / usage).read_text()) + (1 << 18)
-        with contextlib.suppress(OSError):
-            (group / limit).write_text(str(room))
+        used = int((group / usage).read_text())
+        (group / limit).write_text(str(used + (4 << 20)))
+        # Somebody else in the group takes what is left and more.
+        take = f"import time; taken = b'x' * {8 << 20}; time.sleep(60)"
+        with _within(group):
+            hog = subprocess.Popen([sys.executable, "-c", take])
         self.load(5.0, until=lambda: self.device.poll() is not None)
-        if self.device.poll() is None:
-            self.totals["out of memory survived"] += 1
-            self.restart(politely=True)
-        else:
-            self.totals["out of memory killed"] += 1
-            self.environment = []
+        hog.kill()
+        hog.wait()
+        killed = self.device.poll() is not None
+        self.totals["killed without memory"] += killed
+        if killed:
             self.revive()
+        else:
+            self.restart(politely=True)
+        group.rmdir()
         return 0.0
 
     def memory_group(self) -> Path:
@@ -386,7 +409,6 @@ class Chaos:
                 group.mkdir()
             except OSError:
                 continue
-            self.cgroup = group
             return group
         raise CannotBeTriedError("no control group for memory can be made here")
 
@@ -395,28 +417,34 @@ class Chaos:
         filler = self.disk / "filler"
         with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
-                file.write(bytes(4096))
+                file.write(bytes(1 << 16))
         self.store_fails(filler.unlink)
         return 0.0
 
     def read_only(self) -> float:
         """The disk is read-only."""
-        try:
-            subprocess.run(["mount", "-o", "remount,ro", str(self.disk)], check=True, capture_output=True)
-        except subprocess.CalledProcessError:
-            # A file is open for writing: the mount below it is made read-only instead.
-            subprocess.run(["mount", "-o", "remount,bind,ro", str(self.disk)], check=True, capture_output=True)
-        def writable() -> None:
-            subprocess.run(["mount", "-o", "remount,rw", str(self.disk)], check=True, capture_output=True)
+        # A mount of its own, as the other has files that are open for writing.
+        disk = str(self.disk)
+        subprocess.run(["mount", "--bind", disk, disk], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", disk], check=True)
 
-        self.store_fails(writable, must=False)
+        def writable() -> None:
+            # The process has mounts of its own, as `ip netns exec` gives it /sys.
+            inside = ["nsenter", "--mount", f"--target={self.device.pid}"]
+            subprocess.run([*inside, "mount", "-o", "remount,bind,rw", disk], check=True)
+
+        try:
+            self.restart()
+            self.store_fails(writable)
+        finally:
+            subprocess.run(["umount", disk], check=True)
         return 0.0
 
-    def store_fails(self, mend: Callable[[], object], *, must: bool = True) -> None:
+    def store_fails(self, mend: Callable[[], object]) -> None:
         """Wait until the store fails, let it fail for a while, mend it, and wait until it works."""
-        before = len(self.lines())
+        before = 0 if self.restarted else len(self.lines())
         failed = self.wait_for(lambda status: not status["store"]["up"], 30)
-        if must and not failed:
+        if not failed:
             self.wrong("the store does not notice that it cannot be written")
         time.sleep(6)
         mend()
@@ -570,7 +598,9 @@ class Chaos:
             self.totals["lost: link_dropped"] += dropped
             self.totals["unaccounted for"] += abs(lost - dropped)
             if lost != dropped:
-                self.wrong(f"{lost - dropped} frames unaccounted for in direction {number}: in {into}, out {out}, {known}")
+                self.wrong(
+                    f"{lost - dropped} frames unaccounted for in direction {number}: in {into}, out {out}, {known}"
+                )
 
     def mishaps(self) -> dict[str, Callable[[], float]]:
         """Return every mishap by its name."""
@@ -585,8 +615,6 @@ class Chaos:
         mishaps = self.mishaps()
         first = list(only)
         self.random.shuffle(first)
-        if self.look() is None:
-            self.revive()
         while first or time.monotonic() - self.begun < seconds:
             name = first.pop() if first else self.random.choice(only)
             if name in self.not_tried:
@@ -611,9 +639,6 @@ class Chaos:
         if self.device.poll() is None:
             self.lab.stop(self.device)
         subprocess.run(["umount", "-l", str(self.disk)], check=False, capture_output=True)
-        if self.cgroup is not None:
-            with contextlib.suppress(OSError):
-                self.cgroup.rmdir()
 
     def report(self) -> None:
         """Print the totals."""
@@ -626,6 +651,22 @@ class Chaos:
         for name, total in sorted(self.totals.items()):
             print(f"{name:34}{total:12}")
         print(f"{'violations':34}{len(self.violations):12}")
+
+
+@contextlib.contextmanager
+def _within(group: Path | None) -> Iterator[None]:
+    """Be in a control group, for children; None: where this process is."""
+    if group is None:
+        yield
+        return
+    own = next((line for line in _text(Path("/proc/self/cgroup")).splitlines() if ":memory:" in line), None)
+    own = own or _text(Path("/proc/self/cgroup")).splitlines()[-1]
+    procs = group.parent / own.split(":", 2)[2].lstrip("/") / "cgroup.procs"
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        procs.write_text(str(os.getpid()))
 
 
 def _text(path: Path) -> str:
@@ -649,9 +690,13 @@ def chaos(seed: int, restart_s: float) -> Iterator[Chaos]:
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3600.0, help="how long, after every mishap once (default 3600)")
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="how long, after every mishap once (default 3600)"
+    )
     parser.add_argument("--seed", type=int, help="of all that is random; drawn and printed by default")
-    parser.add_argument("--restart-s", type=float, default=5.0, help="what a restart may take on this machine (default 5)")
+    parser.add_argument(
+        "--restart-s", type=float, default=5.0, help="what a restart may take on this machine (default 5)"
+    )
     names = [
         "far_link", "near_link", "mtu", "deletion", "clock", "out_of_memory", "full", "read_only", "api", "flows",
         "short", "kill",
