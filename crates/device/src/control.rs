@@ -9,10 +9,11 @@ use crate::schedule::{self, AskLastSlot, Schedule};
 use crate::status::Status;
 use crate::store::{Health, Progress};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use sojourn_document::{Quantity, Scheme};
 use sojourn_measure::WindowRow;
 use sojourn_units::{BitRate, Span};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -327,7 +328,7 @@ impl Control {
             |what: String| Err(Refusal::Conflict(format!("{}: {what}; nothing was changed", self.file.display())));
         let fixed = needs_restart(&force.config, &new);
         if !fixed.is_empty() {
-            return refused(format!("{} changed, which needs a restart", fixed.join(", ")));
+            return refused(format!("{} changed; that needs a restart", fixed.join(", ")));
         }
         let other_schedule = new.schedule != force.config.schedule;
         if let (true, Some(table)) = (other_schedule, &new.schedule) {
@@ -437,31 +438,43 @@ fn words(direction: Direction, change: &Change) -> Vec<String> {
     [scheme, rate, delay].into_iter().flatten().collect()
 }
 
-/// Keys that differ and cannot change while the device runs.
-fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let queue = |table: &DirectionTable| {
-        let DirectionTable { overhead, burst, stale_after, framing, loss, jitter, duplicate, .. } = *table;
-        let numbers = (table.scheme.is_some(), overhead, burst, stale_after, framing, loss, jitter, duplicate);
-        (numbers, table.delays.clone(), table.trace.clone(), table.changes.clone())
+/// Keys that differ and cannot change while the device runs, as the file has them.
+fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
+    let mut differing = Vec::new();
+    // Only maps with keys that are no strings can fail, and there is none.
+    let [one, two] = [old, new].map(|config| serde_json::to_value(config).unwrap_or_default());
+    differ(String::new(), &one, &two, &mut differing);
+    for direction in Direction::ALL {
+        let (name, one, two) = (direction.name(), old.direction(direction), new.direction(direction));
+        // Values change; whether there is a queue does not.
+        let live = |key: &str| match key.strip_prefix(name).and_then(|key| key.strip_prefix('.')) {
+            Some("scheme") => one.scheme.is_some() == two.scheme.is_some(),
+            Some("rate") => one.rate.is_some() == two.rate.is_some(),
+            key => key == Some("delay"),
+        };
+        differing.retain(|key| !live(key));
+        // The contents of a trace's file are in none of its keys.
+        let trace = format!("{name}.trace");
+        if one.trace != two.trace && !differing.iter().any(|key| key.starts_with(&trace)) {
+            differing.push(trace);
+        }
+    }
+    differing.retain(|key| !key.starts_with("schedule"));
+    differing
+}
+
+/// Keys whose values differ: below `key`, where both are tables.
+fn differ(key: String, one: &Value, two: &Value, found: &mut Vec<String>) {
+    let (Value::Object(one), Value::Object(two)) = (one, two) else {
+        if one != two {
+            found.push(key);
+        }
+        return;
     };
-    [
-        ("[ports]", old.ports != new.ports),
-        (
-            "scheme given or not, a key of the link, overhead, burst, stale_after or delays of [a_to_b]",
-            queue(&old.a_to_b) != queue(&new.a_to_b),
-        ),
-        (
-            "scheme given or not, a key of the link, overhead, burst, stale_after or delays of [b_to_a]",
-            queue(&old.b_to_a) != queue(&new.b_to_a),
-        ),
-        ("[dpdk]", old.dpdk != new.dpdk),
-        ("[frames]", old.frames != new.frames),
-        ("[windows]", old.windows != new.windows),
-        ("[control]", old.control != new.control),
-        ("[plugins]", old.plugins != new.plugins),
-        ("[run]", old.run != new.run),
-    ]
-    .into_iter()
-    .filter_map(|(name, differs)| differs.then_some(name))
-    .collect()
+    let names: BTreeSet<&String> = one.keys().chain(two.keys()).collect();
+    for name in names {
+        let below = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+        let value = |table: &Map<String, Value>| table.get(name).cloned().unwrap_or_default();
+        differ(below, &value(one), &value(two), found);
+    }
 }

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const LINES: u32 = 6;
 const PERIOD: Duration = Duration::from_secs(10);
 
+/// Longest message that is read whole.
+const BUFFER: usize = 1 << 15;
 const RTMGRP_LINK: u32 = 1;
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
@@ -188,7 +190,12 @@ impl Watch {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, RTMGRP_LINK))?;
-        Ok(Some(Self { socket, links: Links(Arc::new(Mutex::new(found))) }))
+        let watch = Self { socket, links: Links(Arc::new(Mutex::new(found))) };
+        // The answers are there as soon as the questions are sent.
+        watch.ask();
+        let mut buffer = vec![0; BUFFER];
+        watch.drain(&mut buffer)?;
+        Ok(Some(watch))
     }
 
     /// What it finds.
@@ -206,27 +213,31 @@ impl Watch {
     }
 
     fn read(self) {
-        self.ask();
-        let mut buffer = vec![0; 1 << 15];
+        let mut buffer = vec![0; BUFFER];
         let period = Timespec { tv_sec: PERIOD.as_secs() as i64, tv_nsec: 0 };
         loop {
-            // An interruption only means looking sooner.
-            let _ = poll(&mut [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)], Some(&period));
-            loop {
-                match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
-                    Ok(length) => self.take(&buffer[..length.min(buffer.len())]),
-                    // Some were lost, as too many came at once.
-                    Err(Errno::ENOBUFS) => self.ask(),
-                    Err(Errno::EINTR) => {}
-                    Err(Errno::EAGAIN) => break,
-                    Err(error) => {
-                        tracing::warn!(%error, "the kernel no longer tells of links");
-                        return;
-                    }
-                }
+            if let Err(error) = self.drain(&mut buffer) {
+                tracing::warn!(%error, "the kernel no longer tells of links");
+                return;
             }
             let now = Instant::now();
             self.links.each(|link| link.quiet(now));
+            // An interruption only means looking sooner.
+            let _ = poll(&mut [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)], Some(&period));
+        }
+    }
+
+    /// Takes what has come.
+    fn drain(&self, buffer: &mut [u8]) -> Result<(), Errno> {
+        loop {
+            match recv(self.socket.as_raw_fd(), buffer, MsgFlags::empty()) {
+                Ok(length) => self.take(&buffer[..length.min(buffer.len())]),
+                // Some were lost, as too many came at once.
+                Err(Errno::ENOBUFS) => self.ask(),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -119,7 +119,7 @@ class Hosts:
             self.run(host, "ip", "address", "add", *prefix, "dev", "eth0")
 
     def unplug(self, port: str) -> None:
-        """Delete ``port-a`` or ``port-b``, and with it the interface of the host at its other end, the only one there."""
+        """Delete ``port-a`` or ``port-b``, and with it the only interface of the host at its other end."""
         self.run("device", "ip", "link", "delete", port)
 
     def plug(self, port: str) -> None:
