@@ -228,7 +228,7 @@ def test_the_page_reads_without_javascript(device: Device) -> None:
         log_in(driver, device)
         assert cell(driver, "scheme-a_to_b") == "codel target 7ms"
         rows = driver.find_elements(By.CSS_SELECTOR, "#directions tbody tr")
-        assert len(rows) == 18
+        assert len(rows) == 22
         assert all(row.is_displayed() and row.text for row in rows)
         assert not driver.find_element(By.ID, "charts").is_displayed()
         # It loads itself again.
