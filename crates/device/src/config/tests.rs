@@ -288,7 +288,7 @@ fn a_device_that_runs_is_found_whatever_is_wrong_with_its_file() {
         ("[a_to_b]\nrate = \"7\n", true),
     ] {
         std::fs::write(&file, format!("{head}{tail}")).unwrap();
-        let (control, wrong) = control(&file);
+        let (control, wrong) = super::control(&file);
         assert_eq!(control.socket.0.as_ref(), Some(&own), "{head}");
         assert_eq!(control.listen.0.map(|address| address.port()), Some(7), "{head}");
         assert_eq!(wrong.is_some(), is_wrong, "{head}");
@@ -296,11 +296,11 @@ fn a_device_that_runs_is_found_whatever_is_wrong_with_its_file() {
             assert!(wrong.to_string().contains("d.toml:2:"), "{wrong}");
         }
     }
-    let default = ControlTable::default().socket.0;
+    let default = super::ControlTable::default().socket.0;
     // A typo in the table itself, or no file at all: where it is by default.
     std::fs::write(&file, tail.replace("c.sock\"", "c.sock")).unwrap();
-    assert_eq!(control(&file).0.socket.0, default);
-    assert_eq!(control(Path::new("/nonexistent/d.toml")).0.socket.0, default);
+    assert_eq!(super::control(&file).0.socket.0, default);
+    assert_eq!(super::control(Path::new("/nonexistent/d.toml")).0.socket.0, default);
     std::fs::write(&file, tail.replace("c.sock", "none")).unwrap();
-    assert_eq!(control(&file).0.socket.0, None);
+    assert_eq!(super::control(&file).0.socket.0, None);
 }
