@@ -57,6 +57,14 @@ pub struct Question {
     pub accept: &'static str,
 }
 
+impl Question {
+    /// One that is answered in JSON.
+    #[must_use]
+    pub fn json(method: Method, path: &str, body: Option<serde_json::Value>) -> Self {
+        Self { method, path: path.to_owned(), body, accept: "application/json" }
+    }
+}
+
 /// The text of the answer of the device that listens on `socket`.
 ///
 /// # Errors

@@ -188,7 +188,8 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Completion { shell } => completion(shell),
         Task::Manual => manual()?,
         Task::Status { json: false, running } => {
-            let answer = answered(&running, Question { accept: api::TEXT, ..question(Method::GET, "/status", None) })?;
+            let answer =
+                answered(&running, Question { accept: api::TEXT, ..Question::json(Method::GET, "/status", None) })?;
             // Who reads may have read enough.
             let _ = std::io::stdout().write_all(answer.as_bytes());
         }
@@ -280,10 +281,6 @@ fn change(running: &Running, way: &Way, values: &[(&str, &str, Option<String>)])
     })
 }
 
-fn question(method: Method, path: &str, body: Option<Value>) -> Question {
-    Question { method, path: path.to_owned(), body, accept: "application/json" }
-}
-
 fn answered(running: &Running, question: Question) -> Result<String, ClientError> {
     if let Some(socket) = &running.socket {
         return client::ask(socket, question);
@@ -302,7 +299,7 @@ fn answered(running: &Running, question: Question) -> Result<String, ClientError
 }
 
 fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Result<(), ClientError> {
-    let answer = answered(running, question(method, path, body))?;
+    let answer = answered(running, Question::json(method, path, body))?;
     // Readable, and still JSON.
     let value: Value = serde_json::from_str(&answer).map_err(|e| ClientError::Unclear(e.to_string()))?;
     let warnings = value["warnings"].as_array().into_iter().flatten();

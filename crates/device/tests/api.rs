@@ -411,7 +411,7 @@ fn the_token_is_made_once_and_kept_from_others() {
 }
 
 #[test]
-fn whoever_wants_a_table_gets_one_with_classes_and_links_named() {
+fn a_table_with_classes_and_links_named_is_for_whoever_wants_one() {
     let mut world = World::plain();
     world.please(Method::GET, "/status", "");
     let request = bare("/status", Peer::Unix).header(header::ACCEPT, api::TEXT);
@@ -432,7 +432,7 @@ fn whoever_wants_a_table_gets_one_with_classes_and_links_named() {
     }
     assert_eq!(row("Port")[1..3], ["Link", "Received"]);
     // Nothing in memory has a carrier.
-    assert_eq!(row("A (")[..2], ["A (loopback a)", "–"]);
+    assert_eq!(row("A (")[..2], ["A (a)", "–"]);
     // Whoever says nothing, or takes anything, gets JSON.
     for accept in ["*/*", "application/json"] {
         let request = bare("/status", Peer::Unix).header(header::ACCEPT, accept);
