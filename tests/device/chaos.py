@@ -326,7 +326,7 @@ class Chaos:
         host, interface = self.random.choice(ends)
         for size in (self.random.choice((576, 1280, 1400)), 1500):
             self.lab.run(host, "ip", "link", "set", interface, "mtu", str(size))
-            time.sleep(1)
+            time.sleep(0.5)
         return 0.0
 
     def deletion(self) -> float:
@@ -541,7 +541,6 @@ class Chaos:
         self.name = mishap.__name__
         self.known: Counter[str] = Counter()
         self.restarted = False
-        self.quiet()
         before, first = Counter(self.seen), self.last
         lines = len(self.lines())
         # What this life counted before belongs to the rounds before.
@@ -617,6 +616,7 @@ class Chaos:
         mishaps = self.mishaps()
         first = list(only)
         self.random.shuffle(first)
+        self.quiet()
         while first or time.monotonic() - self.begun < seconds:
             name = first.pop() if first else self.random.choice(only)
             if name in self.not_tried:
