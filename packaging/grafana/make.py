@@ -106,6 +106,13 @@ def panels() -> list[dict[str, Any]]:
             note="Outside of the queue: no memory, too long, unfinished checksum, not sent.",
         ),
         panel(
+            "Links",
+            "short",
+            (f"sojourn_port_link_up{{{WHO}}}", "{{port}} {{name}}"),
+            (f"increase(sojourn_port_link_losses_total{{{WHO}}}[$__rate_interval])", "{{port}} {{name}} lost"),
+            note="1: the port has a link. 0: not now.",
+        ),
+        panel(
             "Free frame memory",
             "percentunit",
             (f"sojourn_frames_free{{{WHO}}} / sojourn_frames{{{WHO}}}", "{{instance}}"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -227,10 +228,15 @@ def test_the_page_reads_without_javascript(device: Device) -> None:
     try:
         log_in(driver, device)
         assert cell(driver, "scheme-a_to_b") == "codel target 7ms"
-        rows = driver.find_elements(By.CSS_SELECTOR, "#directions tbody tr")
-        assert len(rows) == 18
-        assert all(row.is_displayed() and row.text for row in rows)
-        assert not driver.find_element(By.ID, "charts").is_displayed()
+        # It loads itself again every 5 s, perhaps while it is read.
+        wait = WebDriverWait(driver, 60, ignored_exceptions=(WebDriverException,))
+
+        def shown(driver: webdriver.Chrome) -> list[bool]:
+            rows = driver.find_elements(By.CSS_SELECTOR, "#directions tbody tr")
+            return [row.is_displayed() and bool(row.text) for row in rows]
+
+        assert wait.until(shown) == [True] * 22
+        assert wait.until(lambda d: not d.find_element(By.ID, "charts").is_displayed())
         # It loads itself again.
         arrived = number(cell(driver, "arrived-a_to_b"))
         WebDriverWait(driver, 60, ignored_exceptions=(Exception,)).until(

@@ -6,6 +6,7 @@ mod metrics;
 mod page;
 mod places;
 mod serve;
+mod text;
 
 pub use access::{Peer, Sessions, Token};
 pub use serve::{bind_tcp, bind_unix, serve, Interface, Interfaces, Listen, HEADERS};
@@ -17,7 +18,7 @@ use crate::status::Status;
 use crate::store::Health;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{header, HeaderValue, StatusCode};
+use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{middleware, Json, Router};
 use body::Asked;
@@ -29,6 +30,8 @@ use utoipa_axum::routes;
 
 /// Longest body of a request, in bytes.
 const BODY_BYTES: usize = 64 * 1024;
+/// What a request accepts that wants a table for people.
+pub const TEXT: &str = "text/plain";
 /// Windows of an answer that asks for no number.
 const WINDOWS: usize = 20;
 
@@ -72,8 +75,9 @@ impl Api {
         self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is missing beside the wire, a sentence each.
-    fn troubles(&self) -> Vec<String> {
+    /// What is missing at the wire and beside it, a sentence each.
+    fn troubles(&self, status: &Status) -> Vec<String> {
+        let ports = status.ports.iter().filter_map(|port| port.advice.clone());
         let Interfaces { tcp, unix } = self.interfaces();
         let store = self.control.store();
         let closed = [tcp, unix].into_iter().flatten().filter_map(|interface| interface.error);
@@ -84,7 +88,12 @@ impl Api {
         let aside =
             store.iter().filter_map(|store| Some(format!("A file was set aside as {}", store.set_aside.as_ref()?)));
         let schedule = self.control.schedule().and_then(|schedule| schedule.error);
-        nothing.chain(aside).chain(closed).chain(schedule.map(|error| format!("schedule: {error}"))).collect()
+        ports
+            .chain(nothing)
+            .chain(aside)
+            .chain(closed)
+            .chain(schedule.map(|error| format!("schedule: {error}")))
+            .collect()
     }
 }
 
@@ -166,6 +175,8 @@ async fn protect(mut response: Response) -> Response {
 pub(crate) struct ApiError {
     status: StatusCode,
     what: String,
+    /// The key of the body that is wrong, where it is one.
+    key: Option<String>,
 }
 
 /// A refusal.
@@ -173,17 +184,20 @@ pub(crate) struct ApiError {
 struct ErrorDocument {
     /// What is wrong, where, and what is allowed.
     error: String,
+    /// The key of the body that is wrong, where it is one: `error` then begins with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, what: impl Into<String>) -> Self {
-        Self { status, what: what.into() }
+        Self { status, what: what.into(), key: None }
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(ErrorDocument { error: self.what })).into_response();
+        let mut response = (self.status, Json(ErrorDocument { error: self.what, key: self.key })).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -194,11 +208,15 @@ impl IntoResponse for ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal {
-            Refusal::Wrong(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Refusal::Wrong(_) | Refusal::Key(..) => StatusCode::UNPROCESSABLE_ENTITY,
             Refusal::Conflict(_) => StatusCode::CONFLICT,
             Refusal::Gone(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, refusal.to_string())
+        let key = match &refusal {
+            Refusal::Key(key, _) => Some((*key).to_owned()),
+            _ => None,
+        };
+        Self { key, ..Self::new(status, refusal.to_string()) }
     }
 }
 
@@ -250,21 +268,25 @@ struct StatusDocument {
     control: Interfaces,
 }
 
-/// State and counters.
+/// State and counters; as a table where the request accepts `text/plain` alone.
 #[utoipa::path(get, path = "/status", responses(
-    (status = 200, description = "As of the last look, `run.status_every` apart", body = StatusDocument),
+    (status = 200, description = "As of the last look, `run.status_every` apart",
+     content((StatusDocument = "application/json"), (String = "text/plain"))),
     (status = 401, description = "No token or a wrong one", body = ErrorDocument),
 ))]
-async fn status(State(api): Shared) -> Result<Json<StatusDocument>, ApiError> {
+async fn status(State(api): Shared, headers: HeaderMap) -> Result<Response, ApiError> {
     let status = api.control.status().ok_or_else(not_yet)?;
-    Ok(Json(StatusDocument {
+    let troubles = api.troubles(&status);
+    let document = StatusDocument {
         version: env!("CARGO_PKG_VERSION"),
         status,
         windows_closed: api.control.windows_closed(),
         store: api.control.store(),
         schedule: api.control.schedule(),
         control: api.interfaces(),
-    }))
+    };
+    let table = headers.get(header::ACCEPT).is_some_and(|accept| accept.as_bytes() == TEXT.as_bytes());
+    Ok(if table { text::table(&document, &troubles).into_response() } else { Json(document).into_response() })
 }
 
 /// Which windows.

@@ -1,6 +1,5 @@
 //! Requests to a running device over its Unix socket, for the command line.
 
-use crate::config::Config;
 use axum::body::Body;
 use http_body_util::BodyExt;
 use hyper::{header, Method, Request, StatusCode};
@@ -19,7 +18,10 @@ pub enum ClientError {
     #[error("control.socket is \"none\": use HTTP on {0}")]
     NoSocket(String),
     /// Nobody is there.
-    #[error("{socket}: {source}; check that sojournd is running and that this user may open its socket")]
+    #[error(
+        "{socket}: {source}; check that sojournd is running, that this user may open its socket, and that this is its \
+         socket (`control.socket` of its configuration): --socket names another"
+    )]
     Connect {
         /// Which socket.
         socket: String,
@@ -33,41 +35,54 @@ pub enum ClientError {
     #[error("no answer: {0}")]
     Unclear(String),
     /// The device refused, and said why.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{what}")]
+    Refused {
+        /// The key of the request that is wrong, where it is one.
+        key: Option<String>,
+        /// What is wrong.
+        what: String,
+    },
 }
 
-/// The text of the answer.
+/// What is asked.
+#[derive(Debug)]
+pub struct Question {
+    /// `GET` to look.
+    pub method: Method,
+    /// `/status`.
+    pub path: String,
+    /// What is to be changed.
+    pub body: Option<serde_json::Value>,
+    /// What the answer is to be: `application/json`, or where there is one `text/plain`.
+    pub accept: &'static str,
+}
+
+impl Question {
+    /// One that is answered in JSON.
+    #[must_use]
+    pub fn json(method: Method, path: &str, body: Option<serde_json::Value>) -> Self {
+        Self { method, path: path.to_owned(), body, accept: "application/json" }
+    }
+}
+
+/// The text of the answer of the device that listens on `socket`.
 ///
 /// # Errors
 /// No answer, or a refusal.
-pub fn ask(
-    config: &Config,
-    method: Method,
-    path: &str,
-    body: Option<serde_json::Value>,
-) -> Result<String, ClientError> {
-    let Some(socket) = &config.control.socket.0 else {
-        let address = config.control.listen.0.map_or_else(|| "nothing".to_owned(), |address| address.to_string());
-        return Err(ClientError::NoSocket(address));
-    };
+pub fn ask(socket: &Path, question: Question) -> Result<String, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| ClientError::Unclear(e.to_string()))?;
     runtime.block_on(async {
-        tokio::time::timeout(PATIENCE, send(socket, method, path, body))
+        tokio::time::timeout(PATIENCE, send(socket, question))
             .await
             .map_err(|_| ClientError::Unclear(format!("none within {} s", PATIENCE.as_secs())))?
     })
 }
 
-async fn send(
-    socket: &Path,
-    method: Method,
-    path: &str,
-    body: Option<serde_json::Value>,
-) -> Result<String, ClientError> {
+async fn send(socket: &Path, question: Question) -> Result<String, ClientError> {
+    let Question { method, path, body, accept } = question;
     let connect = |source| ClientError::Connect { socket: socket.display().to_string(), source };
     let stream = UnixStream::connect(socket).await.map_err(connect)?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -79,6 +94,7 @@ async fn send(
         .uri(path)
         .header(header::HOST, "localhost")
         .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT, accept)
         .body(body)
         .map_err(|e| ClientError::Unclear(e.to_string()))?;
     let answer = sender.send_request(request).await?;
@@ -88,7 +104,7 @@ async fn send(
     if status == StatusCode::OK {
         return Ok(text);
     }
-    let error =
-        serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|v| Some(v["error"].as_str()?.to_owned()));
-    Err(ClientError::Refused(error.unwrap_or(text)))
+    let refusal = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+    let word = |name: &str| Some(refusal[name].as_str()?.to_owned());
+    Err(ClientError::Refused { key: word("key"), what: word("error").unwrap_or(text) })
 }

@@ -86,6 +86,49 @@ pub fn load(file: &Path) -> Result<Config, Error> {
     read_config(&text, file, true)
 }
 
+/// Where the device that runs by the configuration in `file` answers, and what of the file could not be read. Whatever else is
+/// wrong in the file, it keeps nobody from a device that runs: what is not found there has its default.
+#[must_use]
+pub fn control(file: &Path) -> (ControlTable, Option<Error>) {
+    let mut table = ControlTable::default();
+    let failed =
+        |what: String| Some(Error::new(sojourn_document::Path::default(), what).at(file.display().to_string()));
+    let text = match read_text(file) {
+        Ok(text) => text,
+        Err(error) => return (table, failed(error.to_string())),
+    };
+    let (root, wrong) = match tree::parse(&text) {
+        Ok(root) => (Some(root), None),
+        // The mistake may be in another table.
+        Err(error) => {
+            let (line, column) = line_and_column(&text, error.at);
+            let place = format!("{}:{line}:{column}", file.display());
+            let wrong = Error::new(sojourn_document::Path::default(), error.why).at(place);
+            (tree::parse(&of_table(&text, "control")).ok(), Some(wrong))
+        }
+    };
+    let node = |key: &'static str| root.as_ref()?.at(&sojourn_document::Path::from("control").then(key));
+    if let Some(Ok(socket)) = node("socket").map(read::<PathOrNone>) {
+        table.socket = socket;
+    }
+    if let Some(Ok(listen)) = node("listen").map(read::<Listen>) {
+        table.listen = listen;
+    }
+    if let Some(socket) = &mut table.socket.0 {
+        *socket = file.parent().unwrap_or(Path::new("")).join(&*socket);
+    }
+    (table, wrong)
+}
+
+/// The lines of a table, with its header.
+fn of_table(text: &str, name: &str) -> String {
+    let header = |line: &str| line.trim_start().starts_with('[');
+    let own = |line: &&str| line.trim_start().trim_start_matches('[').trim_start().starts_with(name) && header(line);
+    let mut lines = text.lines().skip_while(|line| !own(line));
+    let first = lines.next().unwrap_or_default();
+    std::iter::once(first).chain(lines.take_while(|line| !header(line))).collect::<Vec<_>>().join("\n")
+}
+
 /// Longest configuration and longest trace.
 const LONGEST: u64 = 1 << 24;
 const LONGEST_TRACE: u64 = 1 << 28;

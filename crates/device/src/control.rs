@@ -9,10 +9,11 @@ use crate::schedule::{self, AskLastSlot, Schedule};
 use crate::status::Status;
 use crate::store::{Health, Progress};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use sojourn_document::{Quantity, Scheme};
 use sojourn_measure::WindowRow;
 use sojourn_units::{BitRate, Span};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +31,9 @@ pub enum Refusal {
     /// What was asked for is wrong in itself.
     #[error("{0}")]
     Wrong(String),
+    /// The value of this key of the request is wrong in itself.
+    #[error("key `{0}`: {1}")]
+    Key(&'static str, String),
     /// It does not fit what is in force.
     #[error("{0}")]
     Conflict(String),
@@ -324,7 +328,7 @@ impl Control {
             |what: String| Err(Refusal::Conflict(format!("{}: {what}; nothing was changed", self.file.display())));
         let fixed = needs_restart(&force.config, &new);
         if !fixed.is_empty() {
-            return refused(format!("{} changed, which needs a restart", fixed.join(", ")));
+            return refused(format!("{} changed; that needs a restart", fixed.join(", ")));
         }
         let other_schedule = new.schedule != force.config.schedule;
         if let (true, Some(table)) = (other_schedule, &new.schedule) {
@@ -397,21 +401,20 @@ impl std::fmt::Debug for Control {
 
 /// The orders of a change, each value checked.
 fn orders(direction: Direction, change: &Change) -> Result<Vec<Order>, Refusal> {
-    let wrong = |key: &str, what: String| Refusal::Wrong(format!("key `{key}`: {what}"));
     let mut orders = Vec::new();
     if let Some(rate) = change.rate {
-        config::check_rate(rate).map_err(|what| wrong("rate", what))?;
+        config::check_rate(rate).map_err(|what| Refusal::Key("rate", what))?;
         orders.push(Order::SetRate { direction, rate });
     }
     if let Some(Scheme(scheme)) = &change.scheme {
         let label = change.label.clone().unwrap_or_else(|| scheme.name().to_owned());
-        config::check_label(&label).map_err(|what| wrong("label", what))?;
+        config::check_label(&label).map_err(|what| Refusal::Key("label", what))?;
         orders.push(Order::Switch { direction, scheme: scheme.clone(), label, slot: None });
     } else if change.label.is_some() {
-        return Err(wrong("label", "is given without `scheme`; allowed: together with `scheme`".into()));
+        return Err(Refusal::Key("label", "is given without `scheme`; allowed: together with `scheme`".into()));
     }
     if let Some(delay) = change.delay {
-        config::check_delay(delay).map_err(|what| wrong("delay", what))?;
+        config::check_delay(delay).map_err(|what| Refusal::Key("delay", what))?;
         orders.push(Order::SetDelay { direction, delay });
     }
     Ok(orders)
@@ -435,31 +438,43 @@ fn words(direction: Direction, change: &Change) -> Vec<String> {
     [scheme, rate, delay].into_iter().flatten().collect()
 }
 
-/// Keys that differ and cannot change while the device runs.
-fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let queue = |table: &DirectionTable| {
-        let DirectionTable { overhead, burst, stale_after, framing, loss, jitter, duplicate, .. } = *table;
-        let numbers = (table.scheme.is_some(), overhead, burst, stale_after, framing, loss, jitter, duplicate);
-        (numbers, table.delays.clone(), table.trace.clone(), table.changes.clone())
+/// Keys that differ and cannot change while the device runs, as the file has them.
+fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
+    let mut differing = Vec::new();
+    // Only maps with keys that are no strings can fail, and there is none.
+    let [one, two] = [old, new].map(|config| serde_json::to_value(config).unwrap_or_default());
+    differ(String::new(), &one, &two, &mut differing);
+    for direction in Direction::ALL {
+        let (name, one, two) = (direction.name(), old.direction(direction), new.direction(direction));
+        // Values change; whether there is a queue does not.
+        let live = |key: &str| match key.strip_prefix(name).and_then(|key| key.strip_prefix('.')) {
+            Some("scheme") => one.scheme.is_some() == two.scheme.is_some(),
+            Some("rate") => one.rate.is_some() == two.rate.is_some(),
+            key => key == Some("delay"),
+        };
+        differing.retain(|key| !live(key));
+        // The contents of a trace's file are in none of its keys.
+        let trace = format!("{name}.trace");
+        if one.trace != two.trace && !differing.iter().any(|key| key.starts_with(&trace)) {
+            differing.push(trace);
+        }
+    }
+    differing.retain(|key| !key.starts_with("schedule"));
+    differing
+}
+
+/// Keys whose values differ: below `key`, where both are tables.
+fn differ(key: String, one: &Value, two: &Value, found: &mut Vec<String>) {
+    let (Value::Object(one), Value::Object(two)) = (one, two) else {
+        if one != two {
+            found.push(key);
+        }
+        return;
     };
-    [
-        ("[ports]", old.ports != new.ports),
-        (
-            "scheme given or not, a key of the link, overhead, burst, stale_after or delays of [a_to_b]",
-            queue(&old.a_to_b) != queue(&new.a_to_b),
-        ),
-        (
-            "scheme given or not, a key of the link, overhead, burst, stale_after or delays of [b_to_a]",
-            queue(&old.b_to_a) != queue(&new.b_to_a),
-        ),
-        ("[dpdk]", old.dpdk != new.dpdk),
-        ("[frames]", old.frames != new.frames),
-        ("[windows]", old.windows != new.windows),
-        ("[control]", old.control != new.control),
-        ("[plugins]", old.plugins != new.plugins),
-        ("[run]", old.run != new.run),
-    ]
-    .into_iter()
-    .filter_map(|(name, differs)| differs.then_some(name))
-    .collect()
+    let names: BTreeSet<&String> = one.keys().chain(two.keys()).collect();
+    for name in names {
+        let below = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+        let value = |table: &Map<String, Value>| table.get(name).cloned().unwrap_or_default();
+        differ(below, &value(one), &value(two), found);
+    }
 }

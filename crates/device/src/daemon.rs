@@ -8,6 +8,7 @@ use crate::engine::{Direction, Engine};
 use crate::frame::Key;
 use crate::hardening::{self, Account, HardeningError};
 use crate::lines::Lines;
+use crate::links::{Links, Watch};
 use crate::offline::{self, Files};
 use crate::orders::{self, Commands, Orders};
 use crate::path::Path as Way;
@@ -86,6 +87,10 @@ pub fn run(mut config: Config, file: &Path) -> Result<(), DaemonError> {
     priority::set_niceness(&config.run);
     let mut pool = Pool::new(config.frames.count, config.frames.size.0.get() as usize, HEADROOM)?;
     let interfaces = open_interfaces(&config, &mut pool)?;
+    let watch_links = Watch::open([&config.ports.a, &config.ports.b]).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the kernel does not tell of links: one that is lost is not noticed");
+        None
+    });
     let named = [
         config.control.socket.0.clone(),
         config.windows.store.0.clone(),
@@ -111,7 +116,8 @@ pub fn run(mut config: Config, file: &Path) -> Result<(), DaemonError> {
     let status_every = config.run.status_every.0;
     let publish_every = service.publish_within().map_or(status_every, |within| status_every.min(within));
     let watch = plugins::watch(&config, &board)?;
-    let (thread, end) = start_packets(engine, clock, &config, publish_every, orders, &board)?;
+    let links = watch_links.as_ref().map(Watch::links).unwrap_or_default();
+    let (thread, end) = start_packets(engine, clock, &config, (publish_every, links), orders, &board)?;
     if raised {
         priority::lower();
     }
@@ -125,6 +131,9 @@ pub fn run(mut config: Config, file: &Path) -> Result<(), DaemonError> {
     let heartbeat = move || heart.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|status| status.uptime_s);
     if let Err(error) = service.watch(heartbeat) {
         tracing::warn!(%error, "the service manager cannot be notified");
+    }
+    if let Some(Err(error)) = watch_links.map(Watch::start) {
+        tracing::warn!(%error, "a link that is lost is not noticed");
     }
     // Where it gets no thread, that is said and tried again.
     let _ = store.as_mut().map(Store::start);
@@ -185,7 +194,7 @@ fn start_packets(
     mut engine: Engine,
     clock: Clock,
     config: &Config,
-    publish_every: Span,
+    (publish_every, links): (Span, Links),
     orders: Orders,
     board: &Board,
 ) -> io::Result<(PacketThread, End)> {
@@ -195,6 +204,7 @@ fn start_packets(
             Idle::Spin => run::Idle::Spin,
         },
         publish_every,
+        links,
     };
     let (ended, end) = tokio::sync::oneshot::channel();
     let (board, core) = (Arc::clone(board), config.dpdk.cores.first().copied());

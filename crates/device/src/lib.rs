@@ -17,6 +17,7 @@ mod ethtool;
 pub mod frame;
 pub mod hardening;
 mod lines;
+pub mod links;
 mod memory;
 pub mod offline;
 pub mod orders;

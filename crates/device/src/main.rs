@@ -3,9 +3,10 @@
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use hyper::Method;
 use serde_json::{json, Map, Value};
+use sojourn_device::client::{ClientError, Question};
 use sojourn_device::config::{self, Config, Idle, Level, Log, PortTable, RunTable};
 use sojourn_device::port::eal::Device;
-use sojourn_device::{client, daemon, doctor};
+use sojourn_device::{api, client, daemon, doctor};
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
@@ -58,8 +59,14 @@ enum Task {
     },
     /// Prints every key of the configuration with its default, as Markdown.
     Keys,
-    /// Prints the state of the running device, as JSON.
-    Status(Running),
+    /// Prints the state of the running device as a table.
+    Status {
+        /// Print it as JSON, with every counter.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        running: Running,
+    },
     /// Prints the measurement windows that closed last, as JSON.
     Windows {
         /// At most so many, the newest first.
@@ -122,7 +129,10 @@ enum Shell {
 /// Which device.
 #[derive(clap::Args)]
 struct Running {
-    /// Its configuration, which names the socket.
+    /// Its Unix socket; the one that the configuration names where absent.
+    #[arg(long, conflicts_with = "config")]
+    socket: Option<PathBuf>,
+    /// Its configuration, of which only `control.socket` is read.
     #[arg(long, default_value = CONFIG)]
     config: PathBuf,
 }
@@ -178,14 +188,22 @@ fn act(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Keys => print!("{}", config::reference()),
         Task::Completion { shell } => completion(shell),
         Task::Manual => manual()?,
-        Task::Status(running) => ask(&running, Method::GET, "/status", None)?,
+        Task::Status { json: false, running } => {
+            let answer =
+                answered(&running, Question { accept: api::TEXT, ..Question::json(Method::GET, "/status", None) })?;
+            // Who reads may have read enough.
+            let _ = std::io::stdout().write_all(answer.as_bytes());
+        }
+        Task::Status { json: true, running } => ask(&running, Method::GET, "/status", None)?,
         Task::Windows { limit, running } => {
             ask(&running, Method::GET, &format!("/windows?limit={limit}"), None)?;
         }
         Task::Switch { scheme, label, way, running } => {
-            change(&running, &way, &[("scheme", Some(scheme)), ("label", label)])?;
+            change(&running, &way, &[("scheme", "SCHEME", Some(scheme)), ("label", "--label", label)])?;
         }
-        Task::Set { rate, delay, way, running } => change(&running, &way, &[("rate", rate), ("delay", delay)])?,
+        Task::Set { rate, delay, way, running } => {
+            change(&running, &way, &[("rate", "--rate", rate), ("delay", "--delay", delay)])?;
+        }
         Task::Schedule { what: Scheduled::State, running } => ask(&running, Method::GET, "/schedule", None)?,
         Task::Schedule { what: Scheduled::Start, running } => {
             ask(&running, Method::POST, "/schedule/start", None)?;
@@ -249,21 +267,46 @@ fn manual() -> std::io::Result<()> {
     Ok(())
 }
 
-fn change(running: &Running, way: &Way, values: &[(&str, Option<String>)]) -> Result<(), Box<dyn Error>> {
-    let given = values.iter().filter_map(|(key, value)| Some(((*key).to_owned(), json!(value.as_ref()?))));
+/// `values` are keys of the request, each with how the command line calls it.
+fn change(running: &Running, way: &Way, values: &[(&str, &str, Option<String>)]) -> Result<(), Box<dyn Error>> {
+    let given = values.iter().filter_map(|(key, _, value)| Some(((*key).to_owned(), json!(value.as_ref()?))));
     let body = Value::Object(given.collect::<Map<_, _>>());
-    ask(running, Method::PATCH, &format!("/directions/{}", way.direction), Some(body))
+    let outcome = ask(running, Method::PATCH, &format!("/directions/{}", way.direction), Some(body));
+    outcome.map_err(|error| match error {
+        ClientError::Refused { key: Some(key), what } => {
+            let typed = values.iter().find(|(known, ..)| *known == key).map_or(key.as_str(), |(_, typed, _)| typed);
+            let what = what.strip_prefix(&format!("key `{key}`: ")).unwrap_or(&what);
+            format!("{typed}: {what}").into()
+        }
+        other => other.into(),
+    })
 }
 
-fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Result<(), Box<dyn Error>> {
-    let config = config::load(&running.config)?;
-    let answer = client::ask(&config, method, path, body)?;
+fn answered(running: &Running, question: Question) -> Result<String, ClientError> {
+    if let Some(socket) = &running.socket {
+        return client::ask(socket, question);
+    }
+    let (control, wrong) = config::control(&running.config);
+    // Without the file of the package, or the right to read it, the socket has its default.
+    if let Some(wrong) = wrong.filter(|_| running.config.exists()) {
+        let socket = control.socket.0.as_ref().map(|socket| socket.display().to_string()).unwrap_or_default();
+        warn(&[format!("{wrong}; the device that runs is asked at {socket}")]);
+    }
+    let Some(socket) = control.socket.0 else {
+        let address = control.listen.0.map_or_else(|| "nothing".to_owned(), |address| address.to_string());
+        return Err(ClientError::NoSocket(address));
+    };
+    client::ask(&socket, question)
+}
+
+fn ask(running: &Running, method: Method, path: &str, body: Option<Value>) -> Result<(), ClientError> {
+    let answer = answered(running, Question::json(method, path, body))?;
     // Readable, and still JSON.
-    let value: Value = serde_json::from_str(&answer)?;
+    let value: Value = serde_json::from_str(&answer).map_err(|e| ClientError::Unclear(e.to_string()))?;
     let warnings = value["warnings"].as_array().into_iter().flatten();
     warn(&warnings.filter_map(|what| what.as_str().map(str::to_owned)).collect::<Vec<_>>());
     // Who reads may have read enough.
-    let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&value)?);
+    let _ = writeln!(std::io::stdout(), "{value:#}");
     Ok(())
 }
 

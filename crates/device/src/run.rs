@@ -3,10 +3,11 @@
 use crate::clock::Clock;
 use crate::engine::{Direction, Engine};
 use crate::frame::Fault;
+use crate::links::Links;
 use crate::orders::{Command, Order, Orders};
 use crate::path::Path;
 use crate::port::PortError;
-use crate::status::{Count, DirectionStatus, LiveSojourn, PortStatus, SojournTotals, Status};
+use crate::status::{Count, DirectionStatus, LinkStatus, LiveSojourn, PortStatus, SojournTotals, Status};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use sojourn_aqm::Config;
 use sojourn_measure::window::Class;
@@ -29,12 +30,14 @@ pub enum Idle {
 }
 
 /// How the thread runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RunConfig {
     /// When nothing is to be done.
     pub idle: Idle,
     /// Between two publications of the status.
     pub publish_every: Span,
+    /// Of the ports.
+    pub links: Links,
 }
 
 /// Commands obeyed in one turn.
@@ -53,7 +56,7 @@ pub fn run(
     commands: &Orders,
     board: &Board,
 ) -> Result<(), PortError> {
-    let mut publisher = Publisher::default();
+    let mut publisher = Publisher { links: config.links.clone(), ..Publisher::default() };
     let outcome = loop {
         crate::turns::turned();
         let now = clock.now();
@@ -196,6 +199,9 @@ pub struct Publisher {
     all: [Sampled; 2],
     /// Ports that something was advised about.
     advised: [bool; 2],
+    links: Links,
+    /// What was known of them.
+    link: [Option<LinkStatus>; 2],
 }
 
 impl Publisher {
@@ -211,17 +217,22 @@ impl Publisher {
 
     /// The state at `now`.
     fn state(&mut self, engine: &mut Engine, now: Instant) -> Status {
-        let ports = engine.ports().each_mut().map(|port| {
+        self.link = self.links.status(self.link);
+        let ports = [0, 1].map(|side| {
+            let port = &mut engine.ports()[side];
             let counters = port.counters();
             let (name, mode) = (port.name().to_owned(), port.mode().to_owned());
-            PortStatus { advice: counters.advice(&name), name, mode, counters }
-        });
-        for (port, advised) in ports.iter().zip(&mut self.advised) {
-            if let Some(advice) = port.advice.as_ref().filter(|_| !*advised) {
+            let frames = counters.advice(&name);
+            if let Some(advice) = frames.as_ref().filter(|_| !self.advised[side]) {
                 tracing::warn!("{advice}");
-                *advised = true;
+                self.advised[side] = true;
             }
-        }
+            let link = self.link[side];
+            // That of the link is logged where the kernel's word arrives.
+            let advice = [link.and_then(|link| link.advice(&name)), frames].into_iter().flatten().collect::<Vec<_>>();
+            let advice = Some(advice.join("; ")).filter(|advice| !advice.is_empty());
+            PortStatus { name, mode, link, counters, advice }
+        });
         let elapsed = now.since(self.last).seconds();
         let directions = Direction::ALL.map(|direction| {
             let (path, _) = engine.path_mut(direction);

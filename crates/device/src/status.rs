@@ -191,6 +191,39 @@ pub struct DirectionStatus {
     pub internals: BTreeMap<&'static str, f64>,
 }
 
+/// The link of a port, as the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct LinkStatus {
+    /// `up`, `no carrier`, or `down`: the interface was set down.
+    #[schema(value_type = String)]
+    pub state: &'static str,
+    /// For so long.
+    pub for_s: f64,
+    /// Times that it was lost since the start.
+    pub lost: u64,
+    /// Time without it since the start.
+    pub down_s: f64,
+}
+
+impl LinkStatus {
+    /// Frames pass.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.state == "up"
+    }
+
+    /// What to do about a link that is lost, at the port called `interface`.
+    #[must_use]
+    pub fn advice(&self, interface: &str) -> Option<String> {
+        let what = match self.state {
+            "up" => return None,
+            "down" => format!("the interface is down; `ip link set dev {interface} up` sets it up"),
+            _ => "no carrier; check the cable and the device at its other end".to_owned(),
+        };
+        Some(format!("{interface}: {what}"))
+    }
+}
+
 /// One port.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PortStatus {
@@ -198,9 +231,11 @@ pub struct PortStatus {
     pub name: String,
     /// How it works: `af_xdp, native, copy`.
     pub mode: String,
+    /// Whether it has a carrier; `None` where the kernel does not have its interface.
+    pub link: Option<LinkStatus>,
     /// What it counts.
     pub counters: PortCounters,
-    /// What to do about frames that it should not get, if it got some.
+    /// What to do about a lost link, and about frames that it should not get, if it got some.
     pub advice: Option<String>,
 }
 

@@ -28,6 +28,9 @@ pub use schema::VERSION as SCHEMA_VERSION;
 /// Windows and slots that wait for a store that cannot be written; beyond, they are lost.
 const WAITING: usize = 1024;
 
+/// Different errors that are logged until the store works again.
+const MOST_LOGGED: usize = 8;
+
 /// What refuses to be a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -186,14 +189,17 @@ pub struct Progress {
     lost_slots: AtomicU64,
     /// Its counts are not in use.
     told: Mutex<Health>,
+    /// Errors that were logged since it worked last.
+    logged: Mutex<Vec<String>>,
     known: Mutex<Known>,
 }
 
 impl Progress {
     fn new(dated: Dated) -> Arc<Self> {
         let count = AtomicU64::default;
-        let (told, known) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { dated, offered: count(), stored: count(), lost: count(), lost_slots: count(), told, known })
+        let (told, logged, known) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let [offered, stored, lost, lost_slots] = std::array::from_fn(|_| count());
+        Arc::new(Self { dated, offered, stored, lost, lost_slots, told, logged, known })
     }
 
     fn told(&self) -> MutexGuard<'_, Health> {
@@ -226,10 +232,13 @@ impl Progress {
         };
     }
 
-    /// Something failed; said in the log once, however often it is tried again.
+    /// Something failed; said in the log once until it works, however often it is tried again and whatever else fails in
+    /// between.
     fn failed(&self, what: String) {
         let mut told = self.told();
-        if told.error.as_ref() != Some(&what) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() < MOST_LOGGED && !logged.contains(&what) {
+            logged.push(what.clone());
             tracing::warn!(
                 error = what,
                 "nothing can be stored; frames are still forwarded, and sojournd keeps trying to open the store"
@@ -240,8 +249,10 @@ impl Progress {
         told.error = Some(what);
     }
 
+    /// It takes what it is given.
     fn well(&self) {
         let mut told = self.told();
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner).clear();
         if told.error.take().is_some() {
             tracing::info!("the store works");
         }

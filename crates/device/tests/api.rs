@@ -149,13 +149,13 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
     };
     let before = world.in_force();
     let table = [
-        ("{\"rate\": \"1 Mbit/s\", \"scheme\": \"nothing\"}", 422, "body:1:32: key `scheme`: unknown algorithm"),
+        ("{\"rate\": \"1 Mbit/s\", \"scheme\": \"nothing\"}", 422, "key `scheme`: unknown algorithm"),
         ("{\"rate\": \"1 Mbit/s\", \"delay\": \"2 min\"}", 422, "key `delay`: is 120 s; allowed: 0 s to 60 s"),
-        ("{\"rate\": 7}", 422, "body:1:10: key `rate`: 7 has no unit; allowed: a rate with its unit"),
-        ("{\"speed\": 7}", 422, "body:1:11: key `speed`: is not a key here; allowed: scheme, label, rate, delay"),
+        ("{\"rate\": 7}", 422, "key `rate`: 7 has no unit; allowed: a rate with its unit"),
+        ("{\"speed\": 7}", 422, "key `speed`: is not a key here; allowed: scheme, label, rate, delay"),
         ("{\"label\": \"x\"}", 422, "key `label`: is given without `scheme`; allowed: together with `scheme`"),
         ("{}", 422, "changes nothing; allowed: at least one of scheme, rate and delay"),
-        ("[]", 422, "body:1:1: is no JSON object"),
+        ("[]", 422, "the body, line 1, column 1: is no JSON object"),
     ];
     for (body, status, error) in table {
         let (found, text) = change(&mut world, body);
@@ -163,8 +163,13 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
         assert!(found == status && text.starts_with(error), "{body}: {found} {text}");
         assert_eq!(world.in_force(), before, "{body}");
     }
+    // Whoever sends a body for somebody else learns which key to name in his words.
+    for (body, key) in [("{\"rate\": 7}", "rate"), ("{\"rate\": \"1 Mbit/s\", \"delay\": \"2 min\"}", "delay")] {
+        let (_, text) = change(&mut world, body);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["key"], key);
+    }
     let deep = format!("{{\"label\": {}{}}}", "[".repeat(16_000), "]".repeat(16_000));
-    let why = "body:1:138: is nested too deeply; allowed: at most 128 levels of tables and lists";
+    let why = "the body, line 1, column 138: is nested too deeply; allowed: at most 128 levels of tables and lists";
     assert_eq!(change(&mut world, &deep), (422, serde_json::json!({ "error": why }).to_string()));
     let long = format!("{{\"label\": \"{}\"}}", "x".repeat(70_000));
     assert_eq!(change(&mut world, &long).0, 413);
@@ -198,12 +203,17 @@ fn the_file_is_put_in_force_again_as_a_whole_or_not_at_all() {
         (
             quicker.replace("packets = 1000", "packets = 2"),
             409,
-            "[windows] changed, which needs a restart; nothing was changed",
+            "d.toml: windows.packets changed; that needs a restart; nothing was changed",
         ),
         (
             format!("{quicker}\n[b_to_a]\nscheme = \"codel\"\nrate = \"1 Mbit/s\"\n"),
             409,
-            "of [b_to_a] changed, which needs a restart",
+            "d.toml: b_to_a.rate, b_to_a.scheme changed; that needs a restart",
+        ),
+        (
+            format!("{}\n[ports.b.faults]\nloss = 0.5\n[b_to_a]\noverhead = \"24 B\"\ndelay = \"1 ms\"\n", quicker),
+            409,
+            "d.toml: b_to_a.overhead, ports.b.faults changed; that needs a restart",
         ),
         (quicker.replace("16 Mbit/s", "16"), 422, "d.toml:9:8: key `a_to_b.rate`: \"16\" has no unit"),
     ] {
@@ -398,4 +408,34 @@ fn the_token_is_made_once_and_kept_from_others() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::fs::write(&file, "short").unwrap();
     assert!(Token::open(&file).unwrap_err().to_string().contains("holds no token"));
+}
+
+#[test]
+fn a_table_with_classes_and_links_named_is_for_whoever_wants_one() {
+    let mut world = World::plain();
+    world.please(Method::GET, "/status", "");
+    let request = bare("/status", Peer::Unix).header(header::ACCEPT, api::TEXT);
+    let answer = world.ask(request.body(Body::empty()).unwrap());
+    assert!(answer.headers[header::CONTENT_TYPE].to_str().unwrap().starts_with("text/plain"));
+    let row = |name: &str| {
+        let line = answer.text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{}", answer.text));
+        // Cells are two spaces apart at least.
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("Scheme"), ["Scheme", "pfifo limit 100p", "none: forwarded at once"]);
+    assert_eq!(row("Shaped rate"), ["Shaped rate", "8.00 Mbit/s", "–"]);
+    // 1000 zeros are no IP: a packet each half millisecond, since the start.
+    let other = row("Other: arrived");
+    assert_ne!(other[1], "0 / 0 / 0");
+    for class in ["TCP", "UDP", "ICMP"] {
+        assert_eq!(row(class)[1..], ["0 / 0 / 0", "–"], "{class}");
+    }
+    assert_eq!(row("Port")[1..3], ["Link", "Received"]);
+    // Nothing in memory has a carrier.
+    assert_eq!(row("A (")[..2], ["A (a)", "–"]);
+    // Whoever says nothing, or takes anything, gets JSON.
+    for accept in ["*/*", "application/json"] {
+        let request = bare("/status", Peer::Unix).header(header::ACCEPT, accept);
+        assert_eq!(world.ask(request.body(Body::empty()).unwrap()).json()["version"], env!("CARGO_PKG_VERSION"));
+    }
 }

@@ -11,12 +11,13 @@ mod wire;
 
 use hyper::Method;
 use rusqlite::Connection;
+use sojourn_device::client::{self, Question};
 use sojourn_device::clock::{Clock, Dated};
+use sojourn_device::config;
 use sojourn_device::engine::Direction;
 use sojourn_device::pool::Note;
 use sojourn_device::record::{Recorder, Setting};
 use sojourn_device::store::{Run, Store};
-use sojourn_device::{client, config};
 use sojourn_units::{BitRate, Bytes, Instant};
 use std::collections::BTreeMap;
 use std::fs;
@@ -176,7 +177,7 @@ fn attempt(store: &[u8], call: &str, error: &str, n: u32) -> Result<End, String>
         "[schedule]\nseed = 1\nevery = \"40 ms\"\nschemes = { a = \"pfifo limit 1000p\", b = \"pfifo limit 2000p\" }\n";
     let strace = ["strace", "-D", "-f", "-q", "--seccomp-bpf", "-o", "trace", "-e", &trace, "-e", &inject];
     let mut device = Device::start(folder, "127.0.0.1:0", schedule, &strace);
-    let config = config::load(&device.path("d.toml")).unwrap();
+    let socket = config::control(&device.path("d.toml")).0.socket.0.unwrap();
     let begun = Wall::now();
     let (mut told, mut asked) = (false, Wall::now());
     // Until the wire has carried all but what is buffered, everything works again, and a reload has been answered.
@@ -192,7 +193,8 @@ fn attempt(store: &[u8], call: &str, error: &str, n: u32) -> Result<End, String>
                 && control["tcp"]["up"] == true
         };
         let ready = || {
-            device.status().as_ref().is_some_and(well) && client::ask(&config, Method::POST, "/reload", None).is_ok()
+            device.status().as_ref().is_some_and(well)
+                && client::ask(&socket, Question::json(Method::POST, "/reload", None)).is_ok()
         };
         // The call that fails may be the one by which a signal is noticed: it is sent again, as a service manager does.
         if (told && asked.elapsed() > AGAIN) || (!told && device.forwards() && ready()) {

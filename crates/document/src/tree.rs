@@ -64,18 +64,25 @@ impl Node {
     #[must_use]
     pub fn find(&self, path: &Path) -> Origin {
         let mut node = self;
-        let mut origin = self.origin;
         for step in &path.0 {
-            let next = match (step, &node.value) {
-                (Step::Key(key), Value::Table(entries)) => entries.iter().find(|e| e.key == *key).map(|e| &e.node),
-                (Step::Index(index), Value::List(nodes)) => nodes.get(*index),
-                _ => None,
-            };
-            let Some(next) = next else { break };
+            let Some(next) = node.step(step) else { break };
             node = next;
-            origin = next.origin;
         }
-        origin
+        node.origin
+    }
+
+    /// The value at `path`.
+    #[must_use]
+    pub fn at(&self, path: &Path) -> Option<&Self> {
+        path.0.iter().try_fold(self, |node, step| node.step(step))
+    }
+
+    fn step(&self, step: &Step) -> Option<&Self> {
+        match (step, &self.value) {
+            (Step::Key(key), Value::Table(entries)) => entries.iter().find(|e| e.key == *key).map(|e| &e.node),
+            (Step::Index(index), Value::List(nodes)) => nodes.get(*index),
+            _ => None,
+        }
     }
 }
 

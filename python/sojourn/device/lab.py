@@ -177,6 +177,11 @@ class Lab(Hosts):
         LabError
             If the device refuses the request or does not answer.
         """
+        text = self.text(path, method=method, body=body)
+        return json.loads(text) if text else None
+
+    def text(self, path: str, *, method: str = "GET", body: object = None) -> str:
+        """Return the answer to a request as :meth:`ask` makes it, as it is: ``/metrics`` is no JSON."""
         connection = http.client.HTTPConnection("localhost", timeout=5)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(5)
@@ -192,7 +197,7 @@ class Lab(Hosts):
             connection.close()
         if answer.status >= 300:
             raise LabError(f"{method} {path}: {answer.status} {text}")
-        return json.loads(text) if text else None
+        return text
 
     def status(self) -> dict[str, Any]:
         """Return the status that the device published last; its counters all belong to the same instant."""

@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{header, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::Deserialize;
-use sojourn_document::tree::{self, Origin};
+use sojourn_document::tree;
 use sojourn_document::{line_and_column, read, Error, Path, Quantity, Scheme};
 use sojourn_units::{BitRate, Span};
 use std::sync::Arc;
@@ -58,26 +58,26 @@ impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Asked<T> {
         let bytes = Bytes::from_request(request, api).await?;
         let text =
             std::str::from_utf8(&bytes).map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?;
-        parse(text).map(Self).map_err(|e| ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()))
+        parse(text).map(Self).map_err(|e| {
+            let key = Some(e.key().to_string()).filter(|key| !key.is_empty());
+            ApiError { key, ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()) }
+        })
     }
 }
 
+/// A mistake is named by its key, as whoever wrote it knows it. The place in the text is said where there is no key: the body of
+/// `sojournd set` was made by the program.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    let place = |origin: Origin| match origin {
-        Origin::Text(at) => {
-            let (line, column) = line_and_column(text, at);
-            format!("body:{line}:{column}")
-        }
-        // There are no overrides here.
-        Origin::Set(_) => "body".to_owned(),
+    let refused = |at, what: String| {
+        let (line, column) = line_and_column(text, at);
+        Error::new(Path::default(), what).at(format!("the body, line {line}, column {column}"))
     };
-    let refused = |at, what: String| Error::new(Path::default(), what).at(place(Origin::Text(at)));
     if !text.trim_start().starts_with('{') {
         return Err(refused(0, "is no JSON object; allowed: as in {\"rate\": \"10 Mbit/s\"}".to_owned()));
     }
     let root = tree::parse(text).map_err(|e| refused(e.at, e.why))?;
     read(&root).map_err(|e| {
-        let (path, origin, what) = e.into_parts();
-        Error::new(path, what).at(place(origin.unwrap_or(root.origin)))
+        let (path, _, what) = e.into_parts();
+        Error::new(path, what)
     })
 }

@@ -308,6 +308,14 @@ fn at_ports(encoder: &mut DescriptorEncoder<'_>, ports: &[PortStatus; 2]) -> fmt
             sides().map(|(port, side)| (vec![("port", side), ("name", port.name.as_str())], count(&port.counters)));
         counters(encoder, &format!("sojourn_port_{what}"), help, values)?;
     }
+    let links =
+        || sides().filter_map(|(port, side)| Some((vec![("port", side), ("name", port.name.as_str())], port.link?)));
+    let up = links().map(|(labels, link)| (labels, f64::from(u8::from(link.is_up()))));
+    gauges(encoder, "sojourn_port_link_up", "1: the interface is up and has a carrier; 0: not now", up)?;
+    let lost = links().map(|(labels, link)| (labels, link.lost));
+    counters(encoder, "sojourn_port_link_losses", "Times that the link was lost", lost)?;
+    let down = links().map(|(labels, link)| (labels, ConstCounter::new(link.down_s)));
+    family(encoder, "sojourn_port_link_down_seconds", "Time without a link", MetricType::Counter, down)?;
     let troubles = sides().flat_map(|(port, side)| {
         TROUBLES.map(|(kind, count)| {
             (vec![("port", side), ("name", port.name.as_str()), ("kind", kind)], count(&port.counters))

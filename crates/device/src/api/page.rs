@@ -2,7 +2,7 @@
 
 use super::{access, not_yet, Api, ApiError, Shared};
 use crate::control::Recent;
-use crate::status::{Count, DirectionStatus, Status};
+use crate::status::{Count, DirectionStatus, LinkStatus, Status};
 use axum::extract::rejection::FormRejection;
 use axum::extract::State;
 use axum::http::{header, StatusCode};
@@ -10,6 +10,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Form, Router};
 use serde::Deserialize;
+use sojourn_measure::window::Class;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ async fn log_in(State(api): Shared, form: Result<Form<Login>, FormRejection>) ->
 
 async fn page(State(api): Shared) -> Result<Html<String>, ApiError> {
     let status = api.control.status().ok_or_else(not_yet)?;
-    Ok(Html(status_page(&status, &api.troubles(), &api.control.windows(WINDOWS))))
+    Ok(Html(status_page(&status, &api.troubles(&status), &api.control.windows(WINDOWS))))
 }
 
 fn frame(title: &str, head: &str, body: &str) -> String {
@@ -96,7 +97,7 @@ fn si(value: f64, unit: &str) -> String {
 }
 
 /// Thousands apart.
-fn whole(n: u64) -> String {
+pub(super) fn whole(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -112,6 +113,12 @@ fn percent(ratio: f64) -> String {
     let percent = 100.0 * ratio;
     let digits = if percent >= 10.0 || percent == 0.0 { 1 } else { 3 };
     format!("{percent:.digits$} %")
+}
+
+/// Counts of a class of traffic.
+fn class(d: &DirectionStatus, class: Class) -> String {
+    let counts = d.classes.get(class.name()).copied().unwrap_or_default();
+    [counts.arrived, counts.dropped, counts.marked].map(whole).join(" / ")
 }
 
 /// A quantity of a direction: what the cell shows, and its number for the script to draw.
@@ -138,7 +145,7 @@ fn counted(count: Count) -> String {
     format!("{} p, {}", whole(count.packets), si(count.bytes as f64, "B"))
 }
 
-const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 
 /// What a scheme tells of itself: times as times, whole numbers as such, nothing where it has none.
 fn internal(name: &str, value: f64) -> String {
@@ -233,6 +240,10 @@ const ROWS: &[Row] = &[
     Row { key: "blocked", name: "Time blocked: the port was full", show: |d| si(d.blocked_s, "s"), series: None },
     Row { key: "unsent", name: "Dropped after the queue: no room", show: |d| whole(d.stale + d.no_room), series: None },
     Row { key: "marked", name: "Marked CE", show: |d| whole(d.counts.marked.packets), series: None },
+    Row { key: "tcp", name: "TCP: arrived / dropped / marked", show: |d| class(d, Class::Tcp), series: None },
+    Row { key: "udp", name: "UDP: arrived / dropped / marked", show: |d| class(d, Class::Udp), series: None },
+    Row { key: "icmp", name: "ICMP: arrived / dropped / marked", show: |d| class(d, Class::Icmp), series: None },
+    Row { key: "other", name: "Other: arrived / dropped / marked", show: |d| class(d, Class::Other), series: None },
     Row { key: "arrived", name: "Arrived", show: |d| counted(d.counts.arrived), series: None },
     Row { key: "forwarded", name: "Forwarded", show: |d| counted(d.counts.forwarded), series: None },
 ];
@@ -255,7 +266,7 @@ fn status_page(status: &Status, troubles: &[String], windows: &[Recent]) -> Stri
     body.push_str("</div>\n");
     directions(&mut body, status);
     body.push_str("<section id=\"charts\" hidden></section>\n");
-    ports(&mut body, status);
+    port_table(&mut body, status);
     recent(&mut body, windows);
     internals(&mut body, status);
     body.push_str("</main>\n");
@@ -264,7 +275,7 @@ fn status_page(status: &Status, troubles: &[String], windows: &[Recent]) -> Stri
     frame("sojournd", head, &body)
 }
 
-fn uptime(seconds: f64) -> String {
+pub(super) fn uptime(seconds: f64) -> String {
     let s = seconds as u64;
     match (s / 86400, s / 3600 % 24, s / 60 % 60) {
         (0, 0, 0) => format!("{s} s"),
@@ -282,81 +293,115 @@ fn title(d: &DirectionStatus) -> &'static str {
     }
 }
 
+/// What is known of a direction, in the order of the page: key, name and text of each.
+pub(super) fn cells(d: &DirectionStatus) -> Vec<(&'static str, &'static str, String)> {
+    let name = d.scheme.clone().unwrap_or_else(|| "none: forwarded at once".into());
+    let slot = d.slot.map(|slot| format!(", slot {slot}")).unwrap_or_default();
+    let algorithm = name.split(' ').next() == Some(d.label.as_str());
+    let unnamed = d.scheme.is_none() || d.label.is_empty() || algorithm && slot.is_empty();
+    let label = if unnamed { String::new() } else { format!(" ({}{slot})", d.label) };
+    let rate = d.rate_bit_s.map_or_else(|| NOTHING.into(), |rate| si(rate as f64, "bit/s"));
+    let frames = if d.delayed == 1 { "frame" } else { "frames" };
+    let line = format!("{}, {} {frames} in it", si(d.delay_s, "s"), whole(d.delayed));
+    let mut cells =
+        vec![("scheme", "Scheme", name + &label), ("rate", "Shaped rate", rate), ("line", "Delay line", line)];
+    cells.extend(ROWS.iter().map(|row| {
+        let text = if d.scheme.is_some() { (row.show)(d) } else { NOTHING.into() };
+        (row.key, row.name, text)
+    }));
+    let of = |fault| whole(d.faults.get(fault).copied().unwrap_or_default());
+    let faults = ["runt", "truncated", "malformed"].map(of).join(" / ");
+    cells.push(("passed", "Forwarded without a queue", format!("{} p", whole(d.passed))));
+    cells.push(("faults", "Faulty frames, runt / truncated / malformed", faults));
+    cells
+}
+
 fn directions(body: &mut String, status: &Status) {
     body.push_str("<div class=\"wide\"><table id=\"directions\">\n<thead><tr><td></td>");
     for d in &status.directions {
         let _ = write!(body, "<th scope=\"col\">{}</th>", title(d));
     }
     body.push_str("</tr></thead>\n<tbody>\n");
-    let mut line = |key: &str, name: &str, cell: &dyn Fn(&DirectionStatus) -> (String, String)| {
+    let [a, b] = status.directions.each_ref().map(cells);
+    for ((key, name, a), (_, _, b)) in a.into_iter().zip(b) {
         let _ = write!(body, "<tr><th scope=\"row\">{name}</th>");
-        for d in &status.directions {
-            let (attributes, text) = cell(d);
+        for (d, text) in status.directions.iter().zip([a, b]) {
             let text = if key == "scheme" { escaped(&text) } else { unbroken(&text) };
-            let _ = write!(body, "<td id=\"{key}-{}\"{attributes}>{text}</td>", d.direction);
+            let _ = write!(body, "<td id=\"{key}-{}\"{}>{text}</td>", d.direction, attributes(d, key));
         }
         body.push_str("</tr>\n");
-    };
-    line("scheme", "Scheme", &|d| {
-        let name = d.scheme.clone().unwrap_or_else(|| "none: forwarded at once".into());
-        let slot = d.slot.map(|slot| format!(", slot {slot}")).unwrap_or_default();
-        let algorithm = name.split(' ').next() == Some(d.label.as_str());
-        let unnamed = d.scheme.is_none() || d.label.is_empty() || algorithm && slot.is_empty();
-        let label = if unnamed { String::new() } else { format!(" ({}{slot})", d.label) };
-        (" class=\"scheme\"".into(), name + &label)
-    });
-    line("rate", "Shaped rate", &|d| {
-        (String::new(), d.rate_bit_s.map_or_else(|| NOTHING.into(), |rate| si(rate as f64, "bit/s")))
-    });
-    line("line", "Delay line", &|d| {
-        let frames = if d.delayed == 1 { "frame" } else { "frames" };
-        (String::new(), format!("{}, {} {frames} in it", si(d.delay_s, "s"), whole(d.delayed)))
-    });
-    for row in ROWS {
-        line(row.key, row.name, &|d| {
-            if d.scheme.is_none() {
-                return (String::new(), NOTHING.into());
-            }
-            let data = row.series.as_ref().and_then(|series| {
-                let value = (series.value)(d)?;
-                let grows = if series.grows { " data-grows" } else { "" };
-                Some(format!(
-                    " data-value=\"{value}\" data-unit=\"{}\" data-name=\"{}, {}\"{grows}",
-                    series.unit,
-                    row.name,
-                    title(d)
-                ))
-            });
-            (data.unwrap_or_default(), (row.show)(d))
-        });
     }
-    line("passed", "Forwarded without a queue", &|d| (String::new(), format!("{} p", whole(d.passed))));
-    line("faults", "Faulty frames, runt / truncated / malformed", &|d| {
-        let of = |fault| whole(d.faults.get(fault).copied().unwrap_or_default());
-        (String::new(), ["runt", "truncated", "malformed"].map(of).join(" / "))
-    });
     body.push_str("</tbody>\n</table></div>\n");
 }
 
-fn ports(body: &mut String, status: &Status) {
-    body.push_str(
-        "<h2>Ports</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Ports\" tabindex=\"0\"><table id=\"ports\">\n<thead><tr><td></td><th scope=\"col\">Received</th>\
-         <th scope=\"col\">Sent</th><th scope=\"col\">Missed</th><th scope=\"col\">Too long</th>\
-         <th scope=\"col\">Checksum unfinished</th><th scope=\"col\">Not sent</th></tr></thead>\n<tbody>\n",
-    );
-    for (side, port) in ["a", "b"].into_iter().zip(&status.ports) {
+/// Those of a cell: what the script is to draw.
+fn attributes(d: &DirectionStatus, key: &str) -> String {
+    if key == "scheme" {
+        return " class=\"scheme\"".to_owned();
+    }
+    let row = ROWS.iter().find(|row| row.key == key && d.scheme.is_some());
+    let drawn = row.and_then(|row| {
+        let series = row.series.as_ref()?;
+        let value = (series.value)(d)?;
+        let grows = if series.grows { " data-grows" } else { "" };
+        let name = row.name;
+        Some(format!(" data-value=\"{value}\" data-unit=\"{}\" data-name=\"{name}, {}\"{grows}", series.unit, title(d)))
+    });
+    drawn.unwrap_or_default()
+}
+
+/// Columns of a port: the key and the name of each.
+pub(super) const PORTS: [(&str, &str); 7] = [
+    ("link", "Link"),
+    ("received", "Received"),
+    ("sent", "Sent"),
+    ("missed", "Missed"),
+    ("oversize", "Too long"),
+    ("checksum", "Checksum unfinished"),
+    ("failed", "Not sent"),
+];
+
+/// What is known of each port: its name, and the texts of [`PORTS`].
+pub(super) fn ports(status: &Status) -> [(String, [String; PORTS.len()]); 2] {
+    let sides = [("A", &status.ports[0]), ("B", &status.ports[1])];
+    sides.map(|(side, port)| {
         let c = &port.counters;
-        let _ = write!(body, "<tr><th scope=\"row\">{} ({})</th>", side.to_uppercase(), escaped(&port.name));
         let both = |packets, bytes| counted(Count { packets, bytes });
+        let link = port.link.map_or_else(|| NOTHING.to_owned(), link);
         let cells = [
-            ("received", both(c.received, c.received_bytes)),
-            ("sent", both(c.sent, c.sent_bytes)),
-            ("missed", whole(c.missed)),
-            ("oversize", whole(c.oversize)),
-            ("checksum", whole(c.checksum_unfinished)),
-            ("failed", whole(c.send_failed)),
+            link,
+            both(c.received, c.received_bytes),
+            both(c.sent, c.sent_bytes),
+            whole(c.missed),
+            whole(c.oversize),
+            whole(c.checksum_unfinished),
+            whole(c.send_failed),
         ];
-        for (key, text) in cells {
+        (format!("{side} ({})", port.name), cells)
+    })
+}
+
+/// A link that was never lost is up, and no more is to be said of it.
+fn link(link: LinkStatus) -> String {
+    let lost = match link.lost {
+        0 => return link.state.to_owned(),
+        1 => "lost once".to_owned(),
+        n => format!("lost {} times", whole(n)),
+    };
+    format!("{} for {}, {lost}", link.state, uptime(link.for_s))
+}
+
+fn port_table(body: &mut String, status: &Status) {
+    body.push_str(
+        "<h2>Ports</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Ports\" tabindex=\"0\"><table id=\"ports\">\n<thead><tr><td></td>",
+    );
+    for (_, name) in PORTS {
+        let _ = write!(body, "<th scope=\"col\">{name}</th>");
+    }
+    body.push_str("</tr></thead>\n<tbody>\n");
+    for (side, (name, cells)) in ["a", "b"].into_iter().zip(ports(status)) {
+        let _ = write!(body, "<tr><th scope=\"row\">{}</th>", escaped(&name));
+        for ((key, _), text) in PORTS.iter().zip(cells) {
             let _ = write!(body, "<td id=\"port-{side}-{key}\">{text}</td>");
         }
         body.push_str("</tr>\n");

@@ -273,3 +273,34 @@ fn a_trace_takes_the_place_of_its_file_and_a_wrong_one_names_its_line() {
     assert!(absent.contains("d.toml:10:18: key `a_to_b.trace.file`: t.txt: No such file"), "{absent}");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_device_that_runs_is_found_whatever_is_wrong_with_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("d.toml");
+    let own = folder.path().join("c.sock");
+    let tail = "[control] # here\nsocket = \"c.sock\"\nlisten = \"127.0.0.1:7\"\n[run]\nuser = \"root\"\n";
+    for (head, is_wrong) in [
+        ("", false),
+        // A key that is none, a value that is none: of no concern here.
+        ("[a_to_b]\nrrate = 7\nscheme = \"codell\"\n", false),
+        // Not even TOML, above the table.
+        ("[a_to_b]\nrate = \"7\n", true),
+    ] {
+        std::fs::write(&file, format!("{head}{tail}")).unwrap();
+        let (control, wrong) = super::control(&file);
+        assert_eq!(control.socket.0.as_ref(), Some(&own), "{head}");
+        assert_eq!(control.listen.0.map(|address| address.port()), Some(7), "{head}");
+        assert_eq!(wrong.is_some(), is_wrong, "{head}");
+        if let Some(wrong) = wrong {
+            assert!(wrong.to_string().contains("d.toml:2:"), "{wrong}");
+        }
+    }
+    let default = super::ControlTable::default().socket.0;
+    // A typo in the table itself, or no file at all: where it is by default.
+    std::fs::write(&file, tail.replace("c.sock\"", "c.sock")).unwrap();
+    assert_eq!(super::control(&file).0.socket.0, default);
+    assert_eq!(super::control(Path::new("/nonexistent/d.toml")).0.socket.0, default);
+    std::fs::write(&file, tail.replace("c.sock", "none")).unwrap();
+    assert_eq!(super::control(&file).0.socket.0, None);
+}

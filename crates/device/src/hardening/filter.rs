@@ -160,11 +160,13 @@ const CONDITIONAL: &[(i64, &[Condition])] = &[
     (libc::SYS_sendto, &[without(3, libc::MSG_FASTOPEN)]),
     (libc::SYS_sendmsg, &[without(2, libc::MSG_FASTOPEN)]),
     (libc::SYS_sendmmsg, &[without(3, libc::MSG_FASTOPEN)]),
-    // Sockets that do not block; whether an interface is still there.
+    // Sockets that do not block; whether an interface is still there, and whether it has a carrier.
     #[cfg(not(feature = "dpdk"))]
     (libc::SYS_ioctl, &[is(1, libc::FIONBIO as i32)]),
     #[cfg(not(feature = "dpdk"))]
     (libc::SYS_ioctl, &[is(1, libc::SIOCGIFNAME as i32)]),
+    #[cfg(not(feature = "dpdk"))]
+    (libc::SYS_ioctl, &[is(1, libc::SIOCGIFFLAGS as i32)]),
     // DPDK's drivers ask their devices, each in its way.
     #[cfg(feature = "dpdk")]
     (libc::SYS_ioctl, &[]),

@@ -96,7 +96,10 @@ impl Keeper {
             }
         }
         self.file = Some(file);
-        self.progress.well();
+        // A full disk lets a store be opened. Whether it takes what it refused before is known once it has.
+        if self.attempts == 0 {
+            self.progress.well();
+        }
         Ok(())
     }
 
@@ -195,4 +198,32 @@ fn of_the_store(code: Option<ErrorCode>) -> bool {
     use ErrorCode as E;
     let not = [E::ConstraintViolation, E::TypeMismatch, E::TooBig, E::ParameterOutOfRange, E::ApiMisuse, E::Unknown];
     code.is_none_or(|code| !not.contains(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::Direction;
+    use crate::store::tests::{closed, run};
+
+    /// As on a full disk: it can be opened, and what is waiting cannot be written.
+    #[test]
+    fn a_store_that_opens_and_takes_nothing_does_not_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let dated = Dated::new(Clock::start());
+        let progress = Progress::new(dated);
+        let mut keeper = Keeper::new(&folder.path().join("w.sqlite"), run(), dated, Arc::clone(&progress));
+        keeper.open_strictly().unwrap();
+        assert!(progress.health().up);
+        keeper.backlog.push_back(Entry::Window(Direction::AToB, Box::new(closed("fifo", None))));
+        keeper.attempts = 1;
+        progress.failed("database or disk is full".to_owned());
+        keeper.open_strictly().unwrap();
+        let health = progress.health();
+        assert_eq!((health.up, health.error.as_deref()), (false, Some("database or disk is full")));
+        keeper.turn();
+        let health = progress.health();
+        assert_eq!((health.up, health.error, health.stored), (true, None, 1));
+    }
 }

@@ -7,7 +7,7 @@ use sojourn_measure::window::Class;
 use sojourn_measure::Window;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
-fn run() -> Run {
+pub(super) fn run() -> Run {
     Run {
         version: "test".into(),
         config: "[a_to_b]\n".into(),
@@ -18,7 +18,7 @@ fn run() -> Run {
 }
 
 /// Two packets of 80 B, the second of which is dropped, in a window from 0 to 400 us.
-fn closed(label: &str, slot: Option<u64>) -> Closed {
+pub(super) fn closed(label: &str, slot: Option<u64>) -> Closed {
     let rate = BitRate::from_bit_s(8_000_000);
     let mut window = Window::new(Instant::ZERO, 0, Bytes::new(20));
     window.arrived(80, Class::Tcp);
@@ -230,6 +230,18 @@ fn a_store_that_cannot_be_opened_now_is_tried_again_and_what_closed_meanwhile_is
     assert_eq!(progress.last_slot(1), Some(None));
     drop(sink);
     assert_eq!(store.close().unwrap().stored, 5);
+}
+
+#[test]
+fn an_error_is_logged_once_until_the_store_works_whatever_else_fails_in_between() {
+    let progress = Progress::new(Dated::new(Clock::start()));
+    let logged = |progress: &Progress| progress.logged.lock().unwrap().len();
+    ["full", "locked", "full", "locked"].into_iter().for_each(|what| progress.failed(what.to_owned()));
+    assert_eq!((logged(&progress), progress.health().error.as_deref()), (2, Some("locked")));
+    (0..100).for_each(|n| progress.failed(n.to_string()));
+    assert_eq!(logged(&progress), MOST_LOGGED);
+    progress.well();
+    assert_eq!((logged(&progress), progress.health().error), (0, None));
 }
 
 #[test]

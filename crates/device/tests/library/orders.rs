@@ -2,6 +2,7 @@
 
 use sojourn_device::clock::Clock;
 use sojourn_device::engine::{Direction, Engine};
+use sojourn_device::links::Links;
 use sojourn_device::orders::{orders, Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
@@ -57,7 +58,7 @@ fn on_an_idle_link_a_command_does_not_wait_for_the_next_look_at_the_state() {
     let mut engine = Engine::new(Pool::new(64, 2048, 256).unwrap(), ports, paths);
     let (commands, orders) = orders();
     // The thread would sleep for a day.
-    let every = RunConfig { idle: Idle::Wait, publish_every: Span::from_secs(86_400) };
+    let every = RunConfig { idle: Idle::Wait, publish_every: Span::from_secs(86_400), links: Links::default() };
     let board = Board::default();
     let there = std::sync::Arc::clone(&board);
     let thread = std::thread::spawn(move || run(&mut engine, Clock::start(), &every, &orders, &board));

@@ -5,8 +5,9 @@
 use hyper::Method;
 use rusqlite::Connection;
 use serde_json::Value;
+use sojourn_device::client::{self, Question};
+use sojourn_device::config;
 use sojourn_device::port::Writer;
-use sojourn_device::{client, config};
 use sojourn_units::Instant;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,8 +93,8 @@ impl Device {
     }
 
     pub fn status(&self) -> Option<Value> {
-        let config = config::load(&self.path("d.toml")).unwrap();
-        serde_json::from_str(&client::ask(&config, Method::GET, "/status", None).ok()?).ok()
+        let socket = config::control(&self.path("d.toml")).0.socket.0?;
+        serde_json::from_str(&client::ask(&socket, Question::json(Method::GET, "/status", None)).ok()?).ok()
     }
 
     /// The status in which `pointer` is so.
