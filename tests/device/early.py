@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -30,6 +31,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from namespaces import missing_for_the_shell
 
 BACK_ENDS: Final = ("af_xdp", "af_packet", "shell")
 PORTS: Final = {"client": 7001, "server": 7002}
@@ -312,8 +315,10 @@ def main() -> int:
     parser.add_argument("--name", default="early", help="how the names of network namespaces begin")
     parser.add_argument("--sojournd", type=Path, help="the program; by default the release build")
     options = parser.parse_args()
-    if os.geteuid() != 0:
-        print("needs root: not tried")
+    tools = [tool for tool in ("ip", "ethtool", "ping", "iperf3") if shutil.which(tool) is None]
+    missing = "it is not root" if os.geteuid() != 0 else missing_for_the_shell() or " ".join(tools)
+    if missing:
+        print(f"not tried: {missing}")
         return 77
     early = 0
     with busy(options.load, options.nice):
