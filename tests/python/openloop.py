@@ -11,7 +11,7 @@ import numpy as np
 from sojourn import _native
 from sojourn.crosscheck import records
 
-CODEL: Final = "codel limit 1000p control_law newton stale_first_above mtu 1499"
+CODEL: Final = "codel limit 1000p control_law newton mtu 1499"
 """Our text for ns-3's CoDel queue disc with its defaults; it stops below 1500 B, ours at so much."""
 
 RECORD: Final = "codel_ns3.csv"

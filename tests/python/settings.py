@@ -172,6 +172,7 @@ HEADS: Final[Mapping[str, str]] = {"daqm": "interarrival 1ms", "fq_daqm": "inter
 CONTEXTS: Final[Mapping[tuple[str, str], str]] = {
     ("fq", "drop_batch"): "limit 40p",
     ("fq_codel", "count_overflow"): "limit 40p",
+    ("fq_codel", "stale_first_above"): "target 1ms interval 5ms",
     ("cobalt", "p_dec"): "limit 40p",
     ("fq_cobalt", "p_inc"): "blue_threshold 1ms",
     ("fq_cobalt", "p_dec"): "blue_threshold 1ms",

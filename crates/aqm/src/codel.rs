@@ -15,8 +15,8 @@
 //!   are exactly ns-3's.
 //! * `stale_first_above` is the behaviour of Linux before 6.1.191, 6.12.115 and 7.0, and of ns-3: a request for a packet that
 //!   finds an empty queue ends the dropping phase and changes nothing else. According to RFC 8289 the sojourn time has then
-//!   been below the target. This matters where few packets wait in each of many queues: there the next packet that waits
-//!   longer than the target, more than an interval later, is dropped.
+//!   been below the target. It matters with `mtu_counts all`, where the last packet of a queue does not reset the time: the
+//!   next packet that waits longer than the target, more than an interval later, is dropped.
 //! * `mtu_counts all` is the behaviour of Linux's fq_codel: it compares `mtu` with the bytes in all queues. ns-3 and RFC
 //!   8290 look at the one queue.
 //! * ECN and `ce_threshold` are as in Linux (tc-codel(8)), because RFC 8289 leaves them open. A mark counts as a drop, and
@@ -87,7 +87,7 @@ crate::params! {
         /// Packets dropped because the queue was full count as drops of the control law (Linux's fq_codel; not RFC 8290).
         count_overflow: bool = false,
         /// A request that finds an empty queue does not reset the time above target (Linux before 6.1.191, 6.12.115 and 7.0; not RFC 8289).
-        stale_first_above: bool = false,
+        stale_first_above: bool = false => [Acts::InFairQueues, Acts::With("mtu_counts", &["all"])],
     }
 }
 

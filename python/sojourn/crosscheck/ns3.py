@@ -16,8 +16,8 @@ SCHEMES: Final = {
     "pfifo": "pfifo limit {limit}p",
     "red": "red preset ns3 min {min}p max {max}p limit {limit}p max_p 0.02 gentle avpkt 1500B",
     "pie": "pie preset ns3 limit 1000p",
-    "codel": "codel limit 1000p control_law newton stale_first_above mtu 1499",
-    "fqcodel": "fq_codel noecn limit 10240p control_law newton stale_first_above mtu 1499 quantum 1502",
+    "codel": "codel limit 1000p control_law newton mtu 1499",
+    "fqcodel": "fq_codel noecn limit 10240p control_law newton mtu 1499 quantum 1502",
     "cobalt": "cobalt preset ns3 limit 1000p",
 }
 

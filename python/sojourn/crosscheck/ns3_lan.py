@@ -19,8 +19,8 @@ RECORD: Final = "ns3_lan.csv"
 SCHEMES: Final = {
     "red": "red preset shu2023 limit 2000p",
     "pie": "pie preset shu2023 limit 2000p",
-    "codel": "codel limit 2000p control_law newton stale_first_above mtu 1499",
-    "fqcodel": "fq_codel noecn limit 2000p flows 1024 control_law newton stale_first_above mtu 1499 quantum 1500",
+    "codel": "codel limit 2000p control_law newton mtu 1499",
+    "fqcodel": "fq_codel noecn limit 2000p flows 1024 control_law newton mtu 1499 quantum 1500",
     "cobalt": "cobalt preset shu2023 limit 2000p",
 }
 
