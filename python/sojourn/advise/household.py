@@ -23,7 +23,7 @@ from sojourn.network import Network
 from sojourn.scheme import Scheme
 from sojourn.trace import read
 from sojourn.traffic import bulk, cbr, gaming, tcp, udp, video, voip, web
-from sojourn.units import Quantity, bit_s, bytes_, gbit_s, ms, s
+from sojourn.units import Data, Quantity, bit_s, bytes_, gbit_s, ms, s
 
 NEEDS: Final = ("calls", "games", "web", "video", "bulk")
 LINE_MS: Final = 4.0
@@ -217,7 +217,7 @@ def _shaped(net: Network, line: Line, shaper: Shaper | None, platform: str) -> N
     rates: dict[str, Quantity] = {"down": _FAST, "up": _FAST}
     queues = {"down": "pfifo", "up": "pfifo"}
     more: dict[str, Any] = {}
-    bursts = {"down": HTB_BURST, "up": HTB_BURST}
+    bursts: dict[str, Data] = {"down": HTB_BURST, "up": HTB_BURST}
     given = Shaper("pfifo", None, None) if shaper is None else shaper
     is_cake = Scheme(given.scheme).algorithm == "cake" and platform != CABLE
     for way, own in (("down", given.down_mbit_s), ("up", given.up_mbit_s)):

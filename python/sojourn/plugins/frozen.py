@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn
 
 from sojourn.core import SojournError
 from sojourn.plugins.declared import (
+    MOST_CELLS,
     Declaration,
     Declared,
     Field,
