@@ -35,6 +35,10 @@ pub enum Link {
     Ethernet,
     /// IPv4 or IPv6 without a header before it.
     Raw,
+    /// IPv4 alone.
+    Ipv4,
+    /// IPv6 alone.
+    Ipv6,
     /// An address family in four bytes of either order: BSD's loopback interfaces.
     Loopback,
     /// PPP (RFC 1661), with or without address and control, or Cisco's HDLC.
@@ -55,8 +59,10 @@ impl Link {
     pub fn of(number: u16) -> Self {
         match number {
             1 => Self::Ethernet,
-            // What systems call raw IP; IPv4 and IPv6 alone.
-            12 | 14 | 101 | 228 | 229 => Self::Raw,
+            // What systems call raw IP.
+            12 | 14 | 101 => Self::Raw,
+            228 => Self::Ipv4,
+            229 => Self::Ipv6,
             0 | 108 => Self::Loopback,
             9 | 50 | 104 => Self::Ppp,
             51 => Self::PppEther,
@@ -73,7 +79,13 @@ impl Link {
     pub fn payload(self, data: &[u8], wire: usize) -> Result<Payload, Skip> {
         match self {
             Self::Ethernet => ethernet(data, wire),
-            Self::Raw => raw(data, 0, wire),
+            Self::Raw => match data.first().ok_or(Skip::Truncated)? >> 4 {
+                4 => Ok(bare(IPV4, wire)),
+                6 => Ok(bare(IPV6, wire)),
+                _ => Err(Skip::Malformed),
+            },
+            Self::Ipv4 => Ok(bare(IPV4, wire)),
+            Self::Ipv6 => Ok(bare(IPV6, wire)),
             Self::Loopback => loopback(data, wire),
             Self::Ppp => ppp(data, wire),
             Self::PppEther => pppoe(data, 0, wire).ok_or(Skip::EtherType(PPPOE_SESSION)),
@@ -190,14 +202,9 @@ fn mpls(frame: &[u8], start: usize, wire: usize) -> Option<Payload> {
     Some(Payload { ether_type, start: at, end: wire, carried: true })
 }
 
-/// IP without a header before it: its version says which.
-fn raw(data: &[u8], start: usize, wire: usize) -> Result<Payload, Skip> {
-    let ether_type = match data.get(start).ok_or(Skip::Truncated)? >> 4 {
-        4 => IPV4,
-        6 => IPV6,
-        _ => return Err(Skip::Malformed),
-    };
-    Ok(Payload { ether_type, start, end: wire, carried: false })
+/// Without a header before it.
+fn bare(ether_type: u16, wire: usize) -> Payload {
+    Payload { ether_type, start: 0, end: wire, carried: false }
 }
 
 /// The address family is in the order of the machine that captured (NULL) or of the network (LOOP): its value is small.

@@ -128,6 +128,8 @@ fn what_carries_no_ip_says_what_it_is() {
         ("NULL, OSI", 0, [&[7, 0, 0, 0][..], &v4].concat(), "address_family_7"),
         ("802.11", 105, v4.clone(), "link_type_105"),
         ("raw, version 5", 101, vec![0x55; 40], "malformed"),
+        ("IPv4 that is IPv6", 228, six(100, 60, 17), "malformed"),
+        ("IPv6 that is IPv4", 229, v4.clone(), "malformed"),
         ("a header of 16 bytes", 101, [&[0x44][..], &v4[1..]].concat(), "malformed"),
         ("shorter than its header", 101, four(100, 19), "malformed"),
         ("longer than the frame", 101, four(100, 101), "truncated"),
