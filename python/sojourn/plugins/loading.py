@@ -275,7 +275,7 @@ def _of(file: Path, read: Callable[[Path], _Content]) -> _Content:
         raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
 
 
-def _imported(file: Path, guard: Callable[[], object] | None) -> ModuleType:
+def _imported(file: Path, guard: Callable[[], object] | None = None) -> ModuleType:
     # Not from a cache of bytecode, which has a resolution of a second.
     text = _of(file, foreign.read_text)
     try:
