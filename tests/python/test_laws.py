@@ -33,6 +33,9 @@ UDP: Final = {"kind": "udp"}
 ONE_WAY: Final = {"from": "r0", "to": "r2"}
 WEB: Final = {"kind": "web", "objects": 11, "object_size": "345 B", "connections": 6}
 STEADY: Final = {"kind": "cbr", "rate": "900 kbit/s", "packet_size": "1472 B"}
+BOTTLENECK: Final = {"name": "bottleneck", "from": "r0", "to": "r2"}
+LAST: Final = {"name": "out", "from": "r2", "to": "d", "delay": "0 s"}
+ALL: Final = {"from": "s", "to": "d"}
 FOUND: Final[dict[str, tuple[str, Document]]] = {
     "a change in an idle time left one packet in the system for ever": (
         "observed",
@@ -138,6 +141,53 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
                 },
             ],
             "flows": [{"name": "f", "from": "s", "to": "r2"}],
+        },
+    ),
+    "a packet that was sent earlier came before others of its instant": (
+        "unobserved",
+        {
+            "name": "opportunities",
+            "duration": "564256 us",
+            "seed": 2172415426,
+            "nodes": [{"name": "s", "count": 4}],
+            "links": [
+                {**BOTTLENECK, "rate": "7108 kbit/s", "delay": "11218 us", "under_test": True},
+                {
+                    "name": "in",
+                    "from": "s",
+                    "to": "r0",
+                    "delay": "0 s",
+                    "trace": {"opportunities": "9 3 8 4 3 10 8 10 8 3 5 10 2 8 6 6 5 11 5x3"},
+                },
+                {**LAST, "rate": "8000 kbit/s", "reverse_under_test": True},
+            ],
+            "flows": [
+                {
+                    "name": "bulk0",
+                    **ALL,
+                    "traffic": {"kind": "poisson", "rate": "1592 kbit/s", "packet_size": "285 B"},
+                },
+            ],
+        },
+    ),
+    "a packet that came in before many others came behind those of its instant": (
+        "unobserved",
+        {
+            "name": "bursts",
+            "duration": "127436 us",
+            "nodes": [{"name": "s", "count": 4}],
+            "links": [
+                {
+                    **BOTTLENECK,
+                    "rate": "37944 kbit/s",
+                    "delay": "44 us",
+                    "under_test": True,
+                    "reverse_trace": {"opportunities": "9 5 6 11 4 6 10 5x3"},
+                },
+                {"name": "in", "from": "s", "to": "r0", "rate": "20000 kbit/s", "delay": "8926 us"},
+                {**LAST, "rate": "74886 kbit/s", "reverse_under_test": True},
+            ],
+            "flows": [{"name": "x", **ALL}],
         },
     ),
 }

@@ -17,6 +17,8 @@ const COARSE: usize = 1 << COARSE_BITS;
 /// Enough coarse levels for every 64-bit instant at the narrowest tick (2^0 ns): 12 + 7 * 8 >= 64.
 const LEVELS: usize = 7;
 const NONE: u32 = u32::MAX;
+/// In the order of an event that comes behind all others of its instant.
+const LATE: u64 = 1 << 63;
 /// A slot of up to one more event than this is searched, not sorted.
 const FEW: usize = 4;
 
@@ -25,7 +27,7 @@ const FEW: usize = 4;
 pub struct Event<T> {
     /// When.
     pub time: Instant,
-    /// Number in the order of scheduling.
+    /// Number in the order of scheduling; those that come late have the higher ones.
     pub order: u64,
     /// What.
     pub what: T,
@@ -123,7 +125,17 @@ impl<T: Copy> Wheel<T> {
     /// Schedules `what` at `time`, which must not lie before the event popped last.
     #[inline(always)]
     pub fn push(&mut self, time: Instant, what: T) {
-        let order = self.scheduled;
+        self.push_as(time, self.scheduled, what);
+    }
+
+    /// As [`Self::push`], behind all events of this instant that `push` schedules, also those that it schedules later.
+    #[inline(always)]
+    pub fn push_late(&mut self, time: Instant, what: T) {
+        self.push_as(time, self.scheduled | LATE, what);
+    }
+
+    #[inline(always)]
+    fn push_as(&mut self, time: Instant, order: u64, what: T) {
         self.scheduled += 1;
         let tick = time.nanos() >> self.shift;
         // Past ticks wrap around to far ones, and `far` sorts them out.
@@ -148,7 +160,7 @@ impl<T: Copy> Wheel<T> {
         }
         self.sort_present();
         // The present bucket holds few events, latest first, so search from the early end.
-        let after = self.current.iter().rev().take_while(|e| e.time <= time).count();
+        let after = self.current.iter().rev().take_while(|e| (e.time, e.order) < (time, order)).count();
         self.current.insert(self.current.len() - after, Event { time, order, what });
     }
 
@@ -389,9 +401,17 @@ mod tests {
                     1 => random() % (spread_ns * 1000),
                     _ => random() % spread_ns,
                 };
-                wheel.push(Instant::from_nanos(now + ahead), step);
-                list.push((now + ahead, wheel.scheduled() - 1));
-                orders.insert(step, wheel.scheduled() - 1);
+                let (at, order) = (Instant::from_nanos(now + ahead), wheel.scheduled());
+                let is_late = random() % 4 == 0;
+                if is_late {
+                    wheel.push_late(at, step);
+                } else {
+                    wheel.push(at, step);
+                }
+                // Late ones come behind all others of their instant: 2^40 is more than all that are scheduled.
+                let order = order + (u64::from(is_late) << 40);
+                list.push((now + ahead, order));
+                orders.insert(step, order);
             } else {
                 list.sort_unstable();
                 let (time, order) = list.remove(0);

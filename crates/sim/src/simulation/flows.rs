@@ -167,7 +167,7 @@ impl Simulation {
             if self.net.wheel.is_over(now) {
                 return self.retransmit_now(index);
             }
-            return self.net.wheel.push(now, What::RetransmitNow(index));
+            return self.net.wheel.push_late(now, What::RetransmitNow(index));
         }
         tcp.retransmit_at = Instant::NEVER;
         tcp.pump(&mut self.net, index);
@@ -211,7 +211,7 @@ impl Simulation {
             if self.net.wheel.is_over(now) {
                 return self.acknowledge_now(index);
             }
-            return self.net.wheel.push(now, What::AcknowledgeNow(index));
+            return self.net.wheel.push_late(now, What::AcknowledgeNow(index));
         }
         // One that has moved later is armed again.
         tcp.acknowledge_at = timer;

@@ -48,7 +48,7 @@ impl Net {
             return wheel.push(at, What::Enqueue(handle));
         }
         if !port.lazy {
-            return wheel.push(at, What::Approach(index));
+            return wheel.push_late(at, What::Approach(index));
         }
         // While it sends, it will be called back for what it sends now, which comes first.
         if !port.waking {
@@ -292,7 +292,7 @@ impl Port {
         let at = next + self.delay;
         if at < self.wake_at {
             self.wake_at = at;
-            wheel.push(at, What::Free(index));
+            wheel.push_late(at, What::Free(index));
         }
     }
 }

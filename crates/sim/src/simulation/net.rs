@@ -260,17 +260,16 @@ impl Net {
 
     /// A packet of `bytes` leaves its host otherwise.
     ///
-    /// What comes over a link at this instant is there before it. As it may not have been told of yet, the packet takes its turn
-    /// behind all that is due now.
+    /// What comes over a link at this instant is there before it, and may not have been told of yet.
     #[inline(never)]
     fn set_out_apart(&mut self, handle: u32, hop: u32, bytes: u32) {
         match self.routes[hop as usize].next() {
             Next::Line(line) => {
                 let approach = &mut self.line_queues[line as usize].approach;
                 approach.get_or_insert_with(|| Box::new(Approach::new(Span::ZERO))).apart += 1;
-                self.wheel.push(self.now, What::Cross(handle));
+                self.reach_line(handle);
             }
-            Next::Port(port) if self.ports[port as usize].is_passed => self.wheel.push(self.now, What::Enqueue(handle)),
+            Next::Port(port) if self.ports[port as usize].is_passed => self.reach_port(handle),
             Next::Port(port) => self.arrive(port, handle),
             Next::Fused(_) | Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
             // A route is never empty.
@@ -278,20 +277,17 @@ impl Net {
         }
     }
 
-    /// A packet reaches a line by an event of its own.
+    /// A packet that is not among those on their way to a line reaches it now. It takes its turn at the end of this instant.
     #[inline(never)]
     pub fn reach_line(&mut self, handle: u32) {
-        let packet = self.slab.get(handle);
-        let (hop, bytes) = (packet.hop, packet.bytes());
-        if let Next::Line(line) = self.routes[hop as usize].next() {
+        if let Next::Line(line) = self.routes[self.slab.get(handle).hop as usize].next() {
             self.let_in(line, before(self.now));
             let Self { slab, ranks, line_queues, now, .. } = self;
             if let Some(approach) = &mut line_queues[line as usize].approach {
                 approach.apart -= 1;
                 approach.pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
-                return self.let_in(line, self.now);
             }
-            self.cross(handle, line, hop, bytes, self.now);
+            self.look_later(line);
         }
     }
 
@@ -308,21 +304,18 @@ impl Net {
         }
     }
 
-    /// A packet reaches a port by an event of its own.
-    #[inline]
+    /// A packet that is not among those on their way to a port reaches it now. It takes its turn at the end of this instant.
+    #[inline(never)]
     pub fn reach_port(&mut self, handle: u32) {
         let Next::Port(port) = self.routes[self.slab.get(handle).hop as usize].next() else { return };
-        if self.ports[port as usize].pending.first == Instant::NEVER {
-            return self.arrive(port, handle);
-        }
-        // Others are on their way, of which some may be here now.
         self.settle_before_now(port);
-        let Self { ports, slab, ranks, now, .. } = self;
-        ports[port as usize].pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
-        if self.ports[port as usize].lazy {
-            self.settle(port, self.now);
+        let Self { ports, slab, ranks, now, wheel, .. } = self;
+        let found = &mut ports[port as usize];
+        found.pending.insert_early(*now, handle, |handle| rank(slab, ranks, handle));
+        if found.lazy {
+            found.call_back(port, wheel);
         } else {
-            self.reach_port_in_turn(port);
+            wheel.push_late(*now, What::Approach(port));
         }
     }
 
@@ -463,7 +456,7 @@ impl Net {
         let at = first + self.lines[line as usize].delay;
         if at < approach.wake_at {
             approach.wake_at = at;
-            self.wheel.push(at, What::Look(line));
+            self.wheel.push_late(at, What::Look(line));
         }
     }
 

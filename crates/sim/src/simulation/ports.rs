@@ -202,7 +202,7 @@ impl Net {
             wheel.push(port.busy_until, What::Free(index));
         }
         // Bound: what is on its way there.
-        port.pending.backwards().for_each(|(at, _)| wheel.push(*at, What::Approach(index)));
+        port.pending.backwards().for_each(|(at, _)| wheel.push_late(*at, What::Approach(index)));
     }
 
     /// Frees what a discipline has dropped.
