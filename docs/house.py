@@ -271,7 +271,7 @@ class Step:
 WAY: Final[tuple[tuple[Step | None, Step | None], ...]] = (
     (
         Step(SIM, "send", "a sender may send", "launch"),
-        Step(DEVICE, "step", "a turn of the packet thread", "receive"),
+        Step(DEVICE, "turn", "a turn of the packet thread", "receive"),
     ),
     (Step(SIM, "launch", "a host sends a packet", "set_out"), Step(DEVICE, "receive", "frames come from a port")),
     (

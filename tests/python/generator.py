@@ -554,7 +554,7 @@ _DRAWN_AS_A_WHOLE: Final = frozenset(
     transport nodes links buses cells flows queue reverse_queue access_point_queue under_test
     reverse_under_test access_point_under_test packets states opportunities period size scale shape hold on
     off packet_size packets_per_second object_size objects connections segment buffer congestion_control
-    pause response_size response_sizes after first timer_tick pooled
+    pause response_size response_sizes after first timer_tick pooled capture
     """.split()  # noqa: SIM905
 )
 """Keys that the functions above choose."""

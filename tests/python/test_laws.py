@@ -17,7 +17,7 @@ from sojourn.core import Document
 SCENARIOS: Final = 500
 """About 20 s of CPU time; `.ci/weekly laws` tries 100,000."""
 
-NOT_DRAWN: Final = frozenset({"file", "ack_route", "description", "replications"})
+NOT_DRAWN: Final = frozenset({"file", "capture", "ack_route", "description", "replications"})
 """Keys that no scenario by chance has: of files, of networks with several ways back, and without effect on a run."""
 
 

@@ -38,7 +38,7 @@ mod selector;
 pub use selector::Selector;
 
 use crate::acts::{Acts, Kind, ANY};
-use crate::config::KERNELS;
+use crate::params::KERNELS;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Span};

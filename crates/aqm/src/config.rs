@@ -15,9 +15,6 @@ use core::fmt;
 /// shows them; [`Config::warning`] names the present one.
 pub const FORMER_PRESETS: &[(&str, &str)] = &[("seed000", "shu2023"), ("seed004", "hassan")];
 
-/// Presets named after a kernel of Linux, the newest last.
-pub const KERNELS: &[&str] = &["linux-6.1", "linux-6.12", "linux-7.2"];
-
 /// The name that stands for the newest kernel. Another version of the library may mean another one, so [`Config::warning`]
 /// says which it is.
 pub const NEWEST_KERNEL: (&str, &str) = ("linux", "linux-7.2");

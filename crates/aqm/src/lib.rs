@@ -71,7 +71,7 @@ pub mod sred;
 pub mod threshold;
 
 pub use channel::{Arrival, Channel, ChannelCounts, Impairments};
-pub use config::{Config, ConfigError, FORMER_PRESETS, KERNELS, NEWEST_KERNEL};
+pub use config::{Config, ConfigError, FORMER_PRESETS, NEWEST_KERNEL};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
@@ -82,7 +82,7 @@ pub use framing::Framing;
 pub use jitter::{Jitter, Jittery};
 pub use loss::{Loss, Lossy};
 pub use packet::{AckFields, Ecn, Packet, Reads};
-pub use params::{Choice, Limit, Param, Parameters, Value};
+pub use params::{Choice, Limit, Param, Parameters, Value, KERNELS};
 pub use queue::Queue;
 pub use rates::{Opportunities, Rates, Steps, Traced};
 pub use replace::replace;

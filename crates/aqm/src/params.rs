@@ -9,6 +9,9 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 use sojourn_units::{BitRate, Bytes, Packets, Probability, Span};
 
+/// Presets named after a kernel of Linux, the newest last.
+pub const KERNELS: &[&str] = &["linux-6.1", "linux-6.12", "linux-7.2"];
+
 /// A type that a parameter can have.
 pub trait Value: Sized {
     /// The kind in the documentation: `time`, `packets`, `probability`, ...

@@ -61,7 +61,7 @@ mod tuning;
 pub use gain::Gain;
 
 use crate::acts::{Acts, ON};
-use crate::config::KERNELS;
+use crate::params::KERNELS;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;

@@ -54,7 +54,7 @@ mod length;
 pub use length::Length;
 
 use crate::acts::{Acts, NONE, ON};
-use crate::config::KERNELS;
+use crate::params::KERNELS;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;

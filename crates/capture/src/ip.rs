@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// Least payload of an Ethernet frame (IEEE 802.3 section 3.2.7): a shorter one is followed by padding.
+pub(crate) const LEAST: usize = 46;
+
 /// What is wrong with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -83,7 +86,7 @@ fn long(packet: &[u8], next: u8, room: usize) -> usize {
     match next {
         HOP_BY_HOP => jumbo(packet).map_or(HEADER, |payload| HEADER + payload as usize),
         // More than the padding of a short Ethernet frame.
-        TCP | UDP if room > crate::link::LEAST => room,
+        TCP | UDP if room > LEAST => room,
         _ => HEADER,
     }
 }

@@ -3,6 +3,7 @@
 //! Not read: tunnels within IP (GRE, IP in IP), PPPoE with a compressed protocol field, MPLS within PPPoE, PBB and MACsec.
 //! Their frames are known by the outer IP header, or by their Ethernet addresses where there is none.
 
+use crate::ip::LEAST;
 use crate::Skip;
 
 #[inline]
@@ -20,13 +21,10 @@ const MPLS_UPSTREAM: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
 /// From here on it is a type; below it is a length, and logical link control follows (IEEE 802.3 section 3.2.6).
 const LEAST_TYPE: u16 = 0x0600;
-
 /// Tags that are stepped over.
 const TAGS: usize = 4;
 /// Entries of a label stack that are stepped over.
 const LABELS: usize = 8;
-/// Least payload of an Ethernet frame (IEEE 802.3 section 3.2.7): a shorter one is followed by padding.
-pub(crate) const LEAST: usize = 46;
 
 /// What a captured frame begins with: the link types of pcap and pcapng that are read, by their registered numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

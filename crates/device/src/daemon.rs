@@ -13,7 +13,7 @@ use crate::offline::{self, Files};
 use crate::orders::{self, Commands, Orders};
 use crate::path::Path as Way;
 use crate::plugins;
-use crate::pool::Pool;
+use crate::pool::{Pool, HEADROOM};
 use crate::port::{self, BackEnd, FaultConfig, Faults, Now, Open, Port, PortCounters, PortError, Tracer, XdpOptions};
 use crate::priority;
 use crate::random::Stream;
@@ -41,8 +41,6 @@ use {
     std::sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Room before the contents of a frame (`XDP_PACKET_HEADROOM`).
-pub const HEADROOM: usize = 256;
 /// Frames of a trace: a gigabyte or two of the longest.
 const TRACED: u64 = 1_000_000;
 

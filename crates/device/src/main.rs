@@ -6,7 +6,7 @@ use serde_json::{json, Map, Value};
 use sojourn_device::client::{ClientError, Question};
 use sojourn_device::config::{self, Config, Idle, Level, Log, PortTable, RunTable};
 use sojourn_device::port::eal::Device;
-use sojourn_device::{api, client, daemon, doctor};
+use sojourn_device::{api, client, daemon, doctor, pool};
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
@@ -319,7 +319,7 @@ fn wanted(config: &Config, file: PathBuf) -> doctor::Wanted {
     let frame = config.frames.size.0.get();
     doctor::Wanted {
         ports: ports.collect(),
-        room_bytes: (frame - daemon::HEADROOM as u64) as u32,
+        room_bytes: (frame - pool::HEADROOM as u64) as u32,
         pool_bytes: u64::from(config.frames.count) * frame,
         // A port of DPDK's has nothing to wait on.
         spins: config.run.idle == Idle::Spin || !devices.is_empty(),

@@ -1,9 +1,8 @@
 //! The device without a network: frames out of files, in the time that the files say, as fast as possible.
 
-use crate::daemon::HEADROOM;
 use crate::engine::{Direction, Engine};
 use crate::path::Path;
-use crate::pool::Pool;
+use crate::pool::{Pool, HEADROOM};
 use crate::port::{Account, Capture, Now, Pace, Pcap, PortCounters, PortError, Writer};
 use sojourn_units::{Instant, Span};
 use std::path::PathBuf;

@@ -8,6 +8,9 @@ use crate::memory::{self, shown, Shortage};
 use memmap2::{MmapMut, MmapOptions};
 use std::io;
 
+/// Room before the contents of a frame (`XDP_PACKET_HEADROOM`).
+pub const HEADROOM: usize = 256;
+
 /// A frame of a [`Pool`], in one place only: free, at a port, waiting, or on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame(u32);

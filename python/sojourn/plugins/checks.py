@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import runner
 from sojourn.core import SojournError
 from sojourn.plugins import loading, recorded
 
@@ -228,6 +227,9 @@ def check(
         raise SojournError(f"time_limit_s={time_limit_s:g}; allowed: above 0, up to {_DAY_S:g}")
     if decisions is not None:
         recorded.read(decisions)
+    # Plans import plug-ins, and runs import plans.
+    from sojourn import runner
+
     scenario = runner.canonical(_SCENARIO, _SETS)
     with tempfile.TemporaryDirectory(prefix="sojourn-check-") as folder:
         process = _Check(time_limit_s, folder)

@@ -1,7 +1,7 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{before, Hashes, Hop, Net, Next, Way};
+use super::net::{before, rank, Hashes, Hop, Net, Next, Way};
 use super::ports::stamped;
 use super::What;
 use crate::engine::{Lane, Wheel};
@@ -151,13 +151,6 @@ impl Net {
             Opened { .. } => Turn::Over,
         }
     }
-}
-
-/// The link over which a packet comes, by its number in the network: of packets that reach one place at one instant, the order of these
-/// decides, whoever computes them when. What a host there sends itself comes last.
-pub(super) fn rank(slab: &Slab, ranks: &[u32], handle: u32) -> u32 {
-    let hop = slab.get(handle).hop as usize;
-    hop.checked_sub(1).and_then(|before| ranks.get(before)).copied().unwrap_or(u32::MAX)
 }
 
 /// What lies around a port.

@@ -1,6 +1,5 @@
 //! What lies between hosts: packets on their routes, through ports and lines.
 
-use super::lazy::rank;
 use super::What;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
@@ -193,6 +192,13 @@ pub(super) struct Net {
     pub backoff: Stream,
     /// Waiting, and in the system, at all queues under test together, where the scenario asks for it.
     pub total: Option<(Level, Level)>,
+}
+
+/// The link over which a packet comes, by its number in the network: of packets that reach one place at one instant, the order of these
+/// decides, whoever computes them when. What a host there sends itself comes last.
+pub(super) fn rank(slab: &Slab, ranks: &[u32], handle: u32) -> u32 {
+    let hop = slab.get(handle).hop as usize;
+    hop.checked_sub(1).and_then(|before| ranks.get(before)).copied().unwrap_or(u32::MAX)
 }
 
 /// The instant before `now`.
