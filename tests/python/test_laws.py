@@ -37,6 +37,30 @@ BOTTLENECK: Final = {"name": "bottleneck", "from": "r0", "to": "r2"}
 LAST: Final = {"name": "out", "from": "r2", "to": "d", "delay": "0 s"}
 ALL: Final = {"from": "s", "to": "d"}
 FOUND: Final[dict[str, tuple[str, Document]]] = {
+    "a lower rate made more time of the tokens in a bucket": (
+        "range",
+        {
+            "name": "bucket",
+            "duration": "2218852 us",
+            "links": [
+                {"name": "hop0", "from": "r0", "to": "r1", "rate": "800 kbit/s", "delay": "0 s"},
+                {
+                    "name": "hop1",
+                    "from": "r1",
+                    "to": "r2",
+                    "rate": "1334 kbit/s",
+                    "delay": "0 s",
+                    "under_test": True,
+                    "burst": "10398 B",
+                },
+                {"name": "hop2", "from": "r2", "to": "r3", "rate": "800 kbit/s", "delay": "13924 us"},
+            ],
+            "flows": [{"name": "f", "from": "r0", "to": "r3", "start": "3036 us"}],
+            "changes": [{"at": "828998 us", "rate": "200 kbit/s"}],
+            "scheme": "choke w 0.0142",
+            "seed": 203745875,
+        },
+    ),
     "a change in an idle time left one packet in the system for ever": (
         "observed",
         {

@@ -107,7 +107,7 @@ pub(crate) struct Port {
     pub is_passed: bool,
     /// The token bucket of a link that has one.
     pub bucket: Option<Bucket>,
-    /// What that had saved when the measurement began.
+    /// What that had saved when the measurement began, and what changes of rate have added since.
     pub saved_before: Span,
     pub device: Option<Device>,
     /// Frames given up by the channel access after too many retries.

@@ -106,7 +106,10 @@ impl Net {
         }
         if let Some(rate) = rate {
             self.dropped.attend(port.probe.watch.as_deref());
+            let saved = port.saved(now);
             port.server.set_rate(now, &mut self.dropped, rate);
+            // At a lower rate the bytes of a bucket are more time.
+            port.saved_before += port.saved(now).saturating_sub(saved);
             self.dropped.logs = false;
             self.count_drops(index, now);
         }

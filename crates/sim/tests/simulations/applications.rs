@@ -177,7 +177,11 @@ fn a_bad_application_has_one_error_that_says_what_is_allowed() {
             "\"web\"",
             "transport.handshake`: is false, and a client opens its connections",
         ),
-        ("", "\"voip\"", "traffic.kind`: is heard as its packets arrive, which only udp lets it"),
+        (
+            "transport = { kind = \"tcp\" }",
+            "\"voip\"",
+            "traffic.kind`: is heard as its packets arrive, which only udp lets it",
+        ),
         (UDP, "\"voip\", codec = \"g729\"", "unknown"),
         (UDP, "\"voip\", rate = \"64 kbit/s\"", "traffic.rate`: is of `codec` \"opus\" alone"),
         (UDP, "\"gaming\", interval = \"0 s\"", "traffic.interval`: is 0 ns; allowed: 100 us to 10 s"),

@@ -46,7 +46,8 @@ struct Usage {
     measured: Span,
     /// Of that: time spent sending.
     busy: Span,
-    /// What its token bucket has saved now, and had saved when the measurement began, as time: it can send that besides.
+    /// What its token bucket has saved now, and had saved when the measurement began (and changes of rate have added since), as
+    /// time: it can send that besides.
     saved: Span,
     saved_before: Span,
     /// Bits that its trace let it send, and that it sent, where it follows one: the share of these, in place of a share of time.
@@ -60,7 +61,7 @@ impl Usage {
             measured: self.measured.saturating_sub(earlier.measured),
             busy: self.busy.saturating_sub(earlier.busy),
             saved: self.saved,
-            saved_before: earlier.saved,
+            saved_before: earlier.saved + self.saved_before.saturating_sub(earlier.saved_before),
             bits,
         }
     }
