@@ -57,7 +57,6 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
             ],
             "flows": [{"name": "f", "from": "r0", "to": "r3", "start": "3036 us"}],
             "changes": [{"at": "828998 us", "rate": "200 kbit/s"}],
-            "scheme": "choke w 0.0142",
             "seed": 203745875,
         },
     ),
