@@ -37,17 +37,13 @@ from pathlib import Path
 from typing import Any
 
 from packets import assert_conserved, udp
+from soak import BACK_ENDS
 
 from sojourn.device.lab import Lab, LabError, find_sojournd
 
 HOSTS = ("client", "server")
 #: The host and the port of the device where the frames of a direction begin, and those where they end.
 WAYS = (("client", 0, "server", 1), ("server", 1, "client", 0))
-BACK_ENDS: list[dict[str, str]] = [
-    {"back_end": "af_xdp", "mode": "native"},
-    {"back_end": "af_packet"},
-    {"back_end": "af_xdp", "mode": "generic"},
-]
 #: Reasons for which a port counts a frame that arrived and that the pipeline never got.
 MISSED = ("missed", "oversize")
 #: Lines of the log that a round may have, beside those of a start.
