@@ -185,9 +185,9 @@ PYTHON: dict[str, str] = {
     "take a number from the process": "import os; GAIN = os.getpid() % 100 / 100",
     "answer in place of the check": "import os\nfor fd in range(64):\n"
     '    try: os.write(fd, b\'0 [["codel", "python", ""]]\\n\')\n    except OSError: pass\nos._exit(0)',
-    "make its methods pass for others": "from sojourn.plugins import loading\n"
+    "make its methods pass for others": "from sojourn.plugins import loadingn"
     "loading.shipped_in = lambda names: [loading.Shipped('x@000000000000', 'python', 'import os; os.abort()')]",
-    "change the suite": "from sojourn import _native\n_native.plugin_judge = lambda *_: None\nimport sys\n"
+    "change the suite": "from sojourn import _nativen_native.plugin_judge = lambda *_: Nonenimport sysn"
     "GAIN = 0.5 if 'compare' in sys.argv else 0.0",
 }
 METHODS: dict[str, str] = {
@@ -343,7 +343,7 @@ def from_python(attempt: str) -> Row:
 
 def from_store() -> Row:
     """Give a stored copy of a plug-in more to do than to declare."""
-    from sojourn.core import SojournError
+    from sojourn.base.core import SojournError
     from sojourn.plugins import loading
 
     left()

@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
 from sojourn import gym
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.gym.search import play
 
 TARGET = gym.parameters(target=(sj.ms(1), sj.ms(100)), log=["target"])
@@ -228,6 +228,6 @@ def test_the_guides_agents_train() -> None:
 
 
 def test_without_gymnasium_the_error_names_the_extra() -> None:
-    code = "import sys; sys.modules['gymnasium'] = None\nfrom sojourn import gym\ngym.Episodes\ngym.Environment"
+    code = "import sys; sys.modules['gymnasium'] = None\nfrom sojourn import gymngym.Episodesngym.Environment"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip().endswith('ImportError: Gymnasium is not installed: pip install "sojourn[gym]"')

@@ -20,20 +20,22 @@ import pytest
 import hostile
 import sojourn as sj
 from hostile import ATTEMPTS, KINDS, NASTY, Here, replaced
-from sojourn import escape, foreign, plan, trace, whole_files
-from sojourn.cli import text
+from sojourn import plan
+from sojourn.base import escape, foreign, whole_files
 from sojourn.crosscheck import page as crosscheck_page
-from sojourn.device import windows
-from sojourn.papers import checks, documents
 from sojourn.plan import verify
 from sojourn.plan.manifest import StoreDamagedError
 from sojourn.plan.store import Store
 from sojourn.plugins import loading, recorded
-from sojourn.report import render
-from sojourn.topology import read as topology
-from sojourn.topology import routing
-from sojourn.topology import traffic as demands
-from sojourn.tune import plan as tuning
+from sojourn.real.device import windows
+from sojourn.results import text
+from sojourn.studies.papers import checks, documents
+from sojourn.studies.topology import read as topology
+from sojourn.studies.topology import routing
+from sojourn.studies.topology import traffic as demands
+from sojourn.studies.tune import plan as tuning
+from sojourn.view import trace
+from sojourn.view.report import render
 
 PACKAGE = Path(sj.__file__).parent
 MEMORY = 4 << 30
@@ -172,7 +174,7 @@ def test_every_reader_is_in_the_suite() -> None:
                 own.add(name)
     known = {name.partition(",")[0] for name in READERS}
     assert bounded_ <= known | INSIDE.keys(), "a reader without a hostile suite: add it to READERS"
-    assert own <= OWN.keys(), "a file is opened without sojourn.foreign: use it, or say in OWN whose file it is"
+    assert own <= OWN.keys(), "a file is opened without sojourn.base.foreign: use it, or say in OWN whose file it is"
     assert known <= bounded_
 
 
@@ -280,13 +282,15 @@ def test_every_renderer_escapes_by_its_function() -> None:
             if called in SINKS:
                 found.setdefault(called, set()).add(name)
         figures = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        assert name == "canvas" or "matplotlib.figure" not in figures, f"{name}: draw on a picture of sojourn.canvas"
+        assert name == "canvas" or "matplotlib.figure" not in figures, (
+            f"{name}: draw on a picture of sojourn.view.canvas"
+        )
         if name not in ("escape", "wording"):
             texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
             is_latex = any(isinstance(one, str) and "\\begin{" in one for one in texts)
             assert not is_latex or name == "cli.plot_and_table", f"{name} writes LaTeX"
     for called, names in found.items():
-        assert names <= SINKS[called], f"{called}: use the function of sojourn.escape, as {SINKS[called]} does"
+        assert names <= SINKS[called], f"{called}: use the function of sojourn.base.escape, as {SINKS[called]} does"
 
 
 def test_a_template_takes_no_text_for_markup_but_its_own() -> None:
@@ -330,7 +334,7 @@ def _pictures(results: sj.Results) -> None:
 
 
 def _toml(results: sj.Results) -> None:
-    from sojourn import nesting, toml
+    from sojourn.base import nesting, toml
 
     document = {**results.scenario, "notes": [*hostile.CONTROL.values()]}
     assert nesting.loads_toml(toml.dumps(document), "it") == document
@@ -383,7 +387,7 @@ def test_a_trace_has_the_name_of_its_file_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_a_picture_shows_dollars_and_underscores() -> None:
-    from sojourn.canvas import new_figure
+    from sojourn.view.canvas import new_figure
 
     with new_figure(4, 3) as figure:
         figure.add_subplot().set_title("$\\frac{ \x1b[2J")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn import core
-from sojourn.scheme import Scheme
+from sojourn.base import core
+from sojourn.model.scheme import Scheme
 from sojourn.tc.kinds import KINDS, Option, Switch
 from test_tc_linux import same
 

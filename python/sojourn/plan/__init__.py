@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sojourn.model.scheme import Scheme
 from sojourn.plan.document import load, loads
 from sojourn.plan.expand import Cell, Cells, cells
 from sojourn.plan.manifest import StoreDamagedError
@@ -12,13 +13,12 @@ from sojourn.plan.model import Plan
 from sojourn.plan.parts import Factor, Figure, Precision, Variation
 from sojourn.plan.text import dumps
 from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
-from sojourn.scheme import Scheme
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.plan.parts import Value
-    from sojourn.results import Results
+    from sojourn.results.results import Results
 
 __all__ = [
     "Cell", "Cells", "Factor", "Figure", "Plan", "Precision", "Scheme", "StoreDamagedError", "Variation",

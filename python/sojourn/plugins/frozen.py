@@ -21,7 +21,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins.declared import (
     MOST_CELLS,
     Declaration,
@@ -99,8 +99,9 @@ class Frozen:
         body += [f"{one.name} = {_written(one.initial)}" for one in self.fields]
         functions = [ast.unparse(node) for node in self.methods.values()]
         parts = [
-            f"import math\n\nfrom sojourn.plugins import {', '.join(ANSWERS)}, Algorithm, parameter",
-            "\n".join(f"{name} = {_written(value)}" for name, value in self.constants.items()),
+            f"import math\n\nfrom sojourn.plugins import {', '.join(ANSWERS)}, Algorithm, parameter\n".join(
+                f"{name} = {_written(value)}" for name, value in self.constants.items()
+            ),
             *(ast.unparse(node) for node in self.helpers.values()),
             f"class {self.name}(Algorithm):\n" + textwrap.indent("\n".join(body), "    "),
             *(textwrap.indent(text, "    ") for text in functions),

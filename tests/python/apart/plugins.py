@@ -18,15 +18,16 @@ import pytest
 pytest.importorskip("numba")
 
 import sojourn as sj
-from sojourn import _native, core, plan, plugins
-from sojourn.characterize import cost
+from sojourn import _native, plan, plugins
+from sojourn.base import core
+from sojourn.model.scheme import Scheme, unversioned
 from sojourn.plan import execute
 from sojourn.plan.store import Store
 from sojourn.plan.worker import Batch
 from sojourn.plugins import compiled, loading, subset, table
 from sojourn.plugins.declared import snake
 from sojourn.scaffold import outside, write
-from sojourn.scheme import Scheme, unversioned
+from sojourn.studies.characterize import cost
 
 HEAD = (
     "import math\nimport sojourn as sj\nimport numpy as np\nGAIN = 0.5\n\n\ndef helper(x):\n    return x * GAIN\n\n\n"
@@ -345,7 +346,7 @@ def test_a_store_and_workers_have_the_source_and_refuse_a_mismatch(tmp_path):
     made.run(store, progress=False)
     # Another process knows the algorithm from the store alone.
     program = (
-        "import sys\nfrom sojourn.plan.store import Store\nfrom sojourn.plan import read\n"
+        "import sys\nfrom sojourn.plan.store import Storenfrom sojourn.plan import readn"
         "print(read.plans(Store.open(sys.argv[1]))[0].plan.schemes[0].canonical)"
     )
     ended = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, check=True)
