@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A stamp is newer than what it was made from.
 STAMPS := $(VENV)/.stamps
+PYTHON_SOURCES := python tests docs benches packaging examples fuzz crosscheck
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -27,7 +28,7 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo sojournd test native venv instructions test-service fuzz lint deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo sojournd test native venv instructions test-service fuzz quick lint deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -35,7 +36,8 @@ help:
 	@echo 'make test    every test, installing what they need'
 	@echo 'make test-service  the Debian package under systemd in a virtual machine; as root, some minutes'
 	@echo 'make fuzz    algorithms, device, documents and stores under input that a fuzzer chooses, for FUZZ_SECONDS (60)'
-	@echo 'make lint    format, lint and type checks'
+	@echo 'make quick   formats, ruff and the rules of the house: what needs no build, in a minute'
+	@echo 'make lint    these, clippy and type checks'
 	@echo 'make deny    licences, sources and advisories of the crates'
 	@echo 'make sanitize  tests and program under the address and thread sanitizers, and Miri; needs a nightly toolchain'
 	@echo 'make soak    sojournd under random changes, link failures and kills for SOAK_S (3600) seconds, as root'
@@ -75,14 +77,18 @@ test-service: system-service
 fuzz: system-fuzz native
 	fuzz/run
 
-lint: deny native $(STAMPS)/dev
-	cargo fmt --all --check
-	cargo fmt --manifest-path fuzz/Cargo.toml --check
+lint: quick deny native $(STAMPS)/dev
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests docs benches packaging examples fuzz
-	$(BIN)/ruff format --check python tests docs benches packaging examples fuzz
 	$(BIN)/mypy
 	$(BIN)/python tests/mutations/run.py --check
+
+# What needs no build: formats, ruff, and the rules of the house. It installs ruff and pytest alone.
+quick: $(STAMPS)/quick
+	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	$(BIN)/python -m pytest -q tests/house
 
 deny: $(STAMPS)/dev
 	.ci/deny
@@ -100,7 +106,7 @@ mutations: native
 format: $(STAMPS)/dev
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
-	$(BIN)/ruff format python tests docs benches packaging examples fuzz
+	$(BIN)/ruff format $(PYTHON_SOURCES)
 
 docs: native
 	$(BIN)/python docs/generate.py
@@ -156,10 +162,17 @@ system-service:
 system-fuzz:
 	@.ci/system g++ cargo
 
-$(STAMPS)/venv: requirements.lock | system-demo
+$(VENV)/bin/python: | system-demo
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	mkdir -p $(STAMPS)
+
+$(STAMPS)/quick: requirements-dev.lock | $(VENV)/bin/python
+	awk '/^[a-z]/ { taken = /^(ruff|pytest|pluggy|iniconfig|packaging|pygments)==/ } taken' $< >$@.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $@.txt
+	touch $@
+
+$(STAMPS)/venv: requirements.lock | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $@
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base.core import SojournError
+from sojourn.model import network
 from sojourn.plugins import loading, recorded
 
 __all__ = ["Finding", "Verdict", "add", "check"]
@@ -227,10 +228,7 @@ def check(
         raise SojournError(f"time_limit_s={time_limit_s:g}; allowed: above 0, up to {_DAY_S:g}")
     if decisions is not None:
         recorded.read(decisions)
-    # Plans import plug-ins, and runs import plans.
-    from sojourn.plan import runner
-
-    scenario = runner.canonical(_SCENARIO, _SETS)
+    scenario = network.load(_SCENARIO, sets=_SETS).to_dict()
     with tempfile.TemporaryDirectory(prefix="sojourn-check-") as folder:
         process = _Check(time_limit_s, folder)
         try:

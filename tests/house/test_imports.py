@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import sojourn
-
-PACKAGE = Path(sojourn.__file__).parent
+PACKAGE = Path(__file__).resolve().parents[2] / "python" / "sojourn"
 
 
 def modules(root: Path) -> dict[str, Path]:
