@@ -7,10 +7,10 @@ from types import ModuleType
 
 import pytest
 
+import crosscheck
+from crosscheck import advised, findings, records
 from shared import script
-from sojourn import crosscheck
 from sojourn.base import core
-from sojourn.crosscheck import advised, findings, records
 from sojourn.studies.advise import answer
 from sojourn.studies.advise.search import PLATFORMS
 

@@ -19,10 +19,10 @@ import pytest
 
 import hostile
 import sojourn as sj
+from crosscheck import page as crosscheck_page
 from hostile import ATTEMPTS, KINDS, NASTY, Here, replaced
 from sojourn import plan
 from sojourn.base import escape, foreign, whole_files
-from sojourn.crosscheck import page as crosscheck_page
 from sojourn.plan import verify
 from sojourn.plan.manifest import StoreDamagedError
 from sojourn.plan.store import Store

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sojourn import crosscheck
+import crosscheck
+from crosscheck import heldout, page, text
 from sojourn.base.core import SojournError
 from sojourn.cli.options import add_force, add_jobs, add_json, add_seed
-from sojourn.crosscheck import heldout, page, text
 from sojourn.plan import folder
 from sojourn.results.text import table
 
@@ -52,7 +52,7 @@ def add(verbs: Any) -> None:
         "--timelines",
         metavar="FOLDER",
         help="instead, draw congestion window, threshold and smoothed RTT of single flows over Linux's, one picture "
-        "per point, and print their means (needs the peer `linux` and a checkout)",
+        "per point, and print their means (needs the peer `linux`)",
     )
     parser.add_argument(
         "--point",
@@ -126,7 +126,7 @@ def _timelines(options: argparse.Namespace) -> int:
     if options.peer != "linux" or options.quick or options.live or options.page or options.held_out:
         raise SojournError("--timelines: only Linux has samples of single flows; use it with `linux` alone")
     # Matplotlib is slow to import.
-    from sojourn.crosscheck import timeline
+    from crosscheck import timeline
 
     folder.refuse_results(options.timelines, force=options.force)
     found = timeline.timelines(options.point, jobs=options.jobs, seed=options.seed)

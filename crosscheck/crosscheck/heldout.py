@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import sojourn
+from crosscheck import records
+from crosscheck.compare import Outcome, Tally, tally
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.crosscheck.compare import Outcome, Tally, tally
 
 ALLOWED: Final = 5
 """Number of times that the held-out points may be run."""
@@ -21,11 +21,9 @@ SHARE: Final = 0.92
 """Share of the held-out points that must pass: less than of those that the simulator was changed to agree with."""
 
 METRICS: Final = ("goodput", "delay", "drops", "marks")
-FILE: Final = Path(sojourn.__file__).resolve().parent / "crosscheck" / "recorded" / "linux_held_out.csv"
+FILE: Final = records.RECORDED / "linux_held_out.csv"
 FIRST_LOOKS: Final = FILE.with_name("linux_first_looks.csv")
 """Development points as they were when they were compared for the first time, in the form of :data:`FILE`."""
-
-_ROOT: Final = FILE.parents[4]
 
 COLUMNS: Final = (
     "date",
@@ -51,10 +49,8 @@ def refuse(file: Path = FILE) -> None:
     Raises
     ------
     SojournError
-        If they were run five times, or outside a checkout, where the run could not be committed.
+        If they were run five times.
     """
-    if not (_ROOT / "crosscheck" / "linux").is_dir():
-        raise SojournError("--held-out: every run is committed; use it in a checkout of the project")
     runs = history(file)
     if len(runs) >= ALLOWED:
         raise SojournError(
@@ -111,7 +107,9 @@ def _commit() -> str:
     try:
         words = [
             # git's own program, with arguments of ours.
-            subprocess.run(["git", *command], cwd=_ROOT, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603, S607
+            subprocess.run(
+                ["git", *command], cwd=records.HERE, check=True, capture_output=True, text=True
+            ).stdout.strip()
             for command in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
         ]
     except (OSError, subprocess.CalledProcessError):

@@ -1,6 +1,6 @@
 """Comparison with Linux, ns-3 and ns-2: the same work on both sides, judged by a rule that was fixed beforehand.
 
-The peers' results are recorded beside this module, so nothing needs to be installed; ``live`` runs the peer itself.
+The peers' results are recorded in ``crosscheck/recorded``, so nothing needs to be installed; ``live`` runs the peer.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from sojourn.base import core
-from sojourn.base.core import SojournError
-from sojourn.crosscheck import (
+from crosscheck import (
     advised,
     drawn,
     findings,
@@ -24,7 +22,9 @@ from sojourn.crosscheck import (
     ns3_wlan,
     varying,
 )
-from sojourn.crosscheck.compare import Outcome, Point, Row, Run, row
+from crosscheck.compare import Outcome, Point, Row, Run, row
+from sojourn.base import core
+from sojourn.base.core import SojournError
 
 __all__ = ["PEERS", "Outcome", "Row", "check", "compared", "held_out"]
 
@@ -68,7 +68,7 @@ def check(
     quick
         Some points only, three replications instead of five or more.
     live
-        Run the peer instead of reading what it recorded: takes it installed, and a checkout of the project. The
+        Run the peer instead of reading what it recorded: takes it installed. The
         drawn points of Linux and its rate changes are left out; `crosscheck/linux/run.py --drawn` and
         `crosscheck/linux/varying.py` record them.
     jobs
@@ -92,14 +92,14 @@ def check(
     if quick:
         points = [point for point in points if point.is_quick]
     if live:
-        from sojourn.crosscheck.live import measured
+        from crosscheck.live import measured
 
         points = measured(peer, [point for point in points if not point.group], progress=progress)
     return compared(peer, points, quick=quick, jobs=jobs, seed=seed, progress=progress)
 
 
 def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
-    """Run our side of the held-out Linux points. Look at nothing but the shares: :mod:`sojourn.crosscheck.heldout`.
+    """Run our side of the held-out Linux points. Look at nothing but the shares: :mod:`crosscheck.heldout`.
 
     Parameters
     ----------

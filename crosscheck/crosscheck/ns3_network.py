@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
 
+from crosscheck import records
+from crosscheck.compare import Metric, Point, Run, measured
 from sojourn.base.core import Document
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, measured
 
 RECORD: Final = "ns3_network.csv"
 
@@ -25,7 +24,7 @@ Five a side would leave a standard error of 8 %, half the tolerance (drop tail a
 _REPLICATIONS: Final = 20
 """Number of our seeds, which take a hundredth of ns-3's time."""
 
-_SCENARIO: Final = Path(__file__).resolve().parents[3] / "papers" / "threshold" / "six_routers.toml"
+_SCENARIO: Final = records.HERE.parent / "papers" / "threshold" / "six_routers.toml"
 
 
 def _queue(run: Run, router: str, metric: str) -> float:
@@ -61,15 +60,13 @@ METRICS: Final = (
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what ns-3 measured; none outside a checkout, which has the paper with the scenario.
+    """Return the points, with what ns-3 measured; over the network of papers/threshold.
 
     Parameters
     ----------
     rows
         Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
     """
-    if not _SCENARIO.is_file():
-        return []
     grouped = records.grouped(
         RECORD, rows, lambda row: (int(float(row["rtt_ms"])), int(row["threshold"]), row["seconds"], row["warm_up"])
     )

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from crosscheck import records
+from crosscheck.compare import Metric, Point, Run, Theirs
 from sojourn import stats
 from sojourn.base.core import Document
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
 
 RECORD: Final = "ns2_fairness.csv"
 

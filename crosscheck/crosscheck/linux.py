@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from crosscheck import records, sawtooth
+from crosscheck.compare import Metric, Point, Run, Theirs
+from crosscheck.compare import theirs as estimate
 from sojourn.base.core import Document
-from sojourn.crosscheck import records, sawtooth
-from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
-from sojourn.crosscheck.compare import theirs as estimate
 from sojourn.model import linux_tcp
 
 # The shared points count drops over the whole run; those recorded here over the measured time.

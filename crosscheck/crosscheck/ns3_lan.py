@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from crosscheck import records
+from crosscheck.compare import Metric, Point, Run, measured
 from sojourn.base.core import Document
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, measured
 from sojourn.model.network import bundled_scenarios
 from sojourn.results import headline
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from crosscheck import records
+from crosscheck.compare import Metric, Point, measured
 from sojourn.base.core import Document
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, measured
 
 RECORD: Final = "ns3_wlan.csv"
 

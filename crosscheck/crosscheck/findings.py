@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from crosscheck import linux, records
+from crosscheck.compare import Metric, Point, Run, Value, theirs
 from sojourn.base.core import Document
-from sojourn.crosscheck import linux, records
-from sojourn.crosscheck.compare import Metric, Point, Run, Value, theirs
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.suite import SUITE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from crosscheck import records
+from crosscheck.compare import Metric, Point, Run, theirs
 from sojourn.base.core import Document
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 
 RECORD: Final = "ns3_dumbbell.csv"
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from crosscheck import linux, records
+from crosscheck.compare import Metric, Point, Run, theirs
 from sojourn.base.core import Document
-from sojourn.crosscheck import linux, records
-from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 from sojourn.stats import Floats
 
 RECORD: Final = "linux_varying.csv"

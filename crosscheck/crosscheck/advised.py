@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sojourn.crosscheck import linux, records
-from sojourn.crosscheck.compare import Metric, Point, Run, measured
+from crosscheck import linux, records
+from crosscheck.compare import Metric, Point, Run, measured
 from sojourn.studies.advise import search
 from sojourn.studies.advise.household import PING, Line, Shaper, network
 

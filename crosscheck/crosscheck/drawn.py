@@ -5,12 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from typing import Final
 
+from crosscheck import linux, records
+from crosscheck.compare import Metric, Point, Run, theirs
 from sojourn.base.core import SojournError
-from sojourn.crosscheck import linux, records
-from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 
 DRAW: Final = "linux_draw.csv"
 RECORD: Final = "linux_drawn.csv"
@@ -67,7 +66,7 @@ def points(
 
 
 def _reasons() -> dict[str, str]:
-    file = resources.files("sojourn.crosscheck") / "recorded" / LEFT_OUT
+    file = records.RECORDED / LEFT_OUT
     if not file.is_file():
         return {}
     known = {row["point"] for row in records.table(DRAW)}

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from crosscheck import records
+from crosscheck.compare import Metric, Point, Run
+from crosscheck.ns2 import METRICS, SCHEMES, theirs
 from sojourn.base.core import Document
-from sojourn.crosscheck import records
-from sojourn.crosscheck.compare import Metric, Point, Run
-from sojourn.crosscheck.ns2 import METRICS, SCHEMES, theirs
 
 RECORD: Final = "ns2_wlan.csv"
 SATURATION: Final = "ns2_saturation.csv"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sojourn.crosscheck import drawn, linux, records
-from sojourn.crosscheck.compare import LEAST_DROPS, STANDARD_ERRORS, Metric, Outcome, Point, Row, Theirs
+from crosscheck import drawn, linux, records
+from crosscheck.compare import LEAST_DROPS, STANDARD_ERRORS, Metric, Outcome, Point, Row, Theirs
 
 OLDER: Final = "6.1"
 NEWER: Final = "6.12"

@@ -1,4 +1,4 @@
-"""The recorded results that come with the package."""
+"""The recorded results."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from importlib import resources
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from sojourn.crosscheck.compare import Row
+    from crosscheck.compare import Row
+
+HERE: Final = Path(__file__).resolve().parents[1]
+"""The folder of records, and of the programs that make them."""
+RECORDED: Final = HERE / "recorded"
 
 _Key = TypeVar("_Key")
 
 
 def table(name: str) -> list[dict[str, str]]:
     """Return the rows of a recorded table, none where there is no such file."""
-    file = resources.files("sojourn.crosscheck") / "recorded" / name
+    file = RECORDED / name
     if not file.is_file():
         return []
     return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
@@ -70,6 +74,6 @@ class Explanation:
 
 def explanations() -> list[Explanation]:
     """Return the explanations beside the records."""
-    file = resources.files("sojourn.crosscheck") / "recorded" / "explanations.toml"
+    file = RECORDED / "explanations.toml"
     entries = tomllib.loads(file.read_text(encoding="utf-8")).get("explanation", [])
     return [Explanation(e["peer"], e["point"], e.get("metric", "*"), " ".join(e["text"].split())) for e in entries]

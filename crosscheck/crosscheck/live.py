@@ -1,4 +1,4 @@
-"""Running the peers themselves: takes them installed, and a checkout of the project."""
+"""Running the peers themselves, where they are installed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import sojourn
+from crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, ns3_wlan, records
+from crosscheck.compare import Point
 from sojourn.base.core import SojournError
-from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, ns3_wlan
-from sojourn.crosscheck.compare import Point
 
 _SEEDS: Final = 5
 _NOT_IN_NS2: Final = ("CoDelX", "AVQa080")
@@ -25,7 +24,6 @@ _NS3_PROGRAMS: Final = (
     ("network", ns3_network.SEEDS, ns3_network.points),
     ("wlan", _SEEDS, ns3_wlan.points),
 )
-_PROGRAMS: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck"
 
 
 def measured(peer: str, points: Sequence[Point], *, progress: Callable[[str], None] | None = None) -> list[Point]:
@@ -36,10 +34,6 @@ def measured(peer: str, points: Sequence[Point], *, progress: Callable[[str], No
     SojournError
         A peer that is not installed or fails; the message is what it said.
     """
-    if not _PROGRAMS.is_dir():
-        raise SojournError(
-            f"--live: {_PROGRAMS} does not exist; the peers' programs are in a checkout of the project"
-        )
     show = progress or (lambda _: None)
     return {"linux": _linux, "ns3": _ns3, "ns2": _ns2}[peer](points, show)
 
@@ -47,7 +41,7 @@ def measured(peer: str, points: Sequence[Point], *, progress: Callable[[str], No
 def _output(command: Sequence[str | Path], folder: Path) -> str:
     try:
         # The programs are the project's own.
-        done = subprocess.run(list(command), cwd=folder, check=True, capture_output=True, text=True)  # noqa: S603
+        done = subprocess.run(list(command), cwd=folder, check=True, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise SojournError(f"--live: {error.filename} is not installed; see {folder / 'README.md'}") from error
     except subprocess.CalledProcessError as error:
@@ -57,7 +51,7 @@ def _output(command: Sequence[str | Path], folder: Path) -> str:
 
 
 def _ns3(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
-    folder = _PROGRAMS / "ns3"
+    folder = records.HERE / "ns3"
     measured = []
     for program, seeds, make in _NS3_PROGRAMS:
         chosen = [point.recipe for point in points if point.recipe["program"] == program]
@@ -76,7 +70,7 @@ def _ns3(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
 
 
 def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
-    folder = _PROGRAMS / "ns2"
+    folder = records.HERE / "ns2"
     found: list[Point] = []
     for point in points:
         program = point.recipe["program"]
@@ -102,7 +96,7 @@ def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
 
 
 def _linux(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
-    folder = _PROGRAMS / "linux"
+    folder = records.HERE / "linux"
     show("Linux: half a minute of CPU time and more for each point")
     with tempfile.TemporaryDirectory() as scratch:
         wanted, results = Path(scratch) / "points.json", Path(scratch) / "results.jsonl"
