@@ -79,8 +79,8 @@ lint: deny native $(STAMPS)/dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python crosscheck tests docs benches packaging examples fuzz
-	$(BIN)/ruff format --check python crosscheck tests docs benches packaging examples fuzz
+	$(BIN)/ruff check python papers crosscheck tests docs benches packaging examples fuzz
+	$(BIN)/ruff format --check python papers crosscheck tests docs benches packaging examples fuzz
 	$(BIN)/mypy
 	$(BIN)/python tests/mutations/run.py --check
 
@@ -100,7 +100,7 @@ mutations: native
 format: $(STAMPS)/dev
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
-	$(BIN)/ruff format python crosscheck tests docs benches packaging examples fuzz
+	$(BIN)/ruff format python papers crosscheck tests docs benches packaging examples fuzz
 
 docs: native
 	$(BIN)/python docs/generate.py

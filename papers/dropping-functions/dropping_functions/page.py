@@ -14,13 +14,14 @@ from sojourn.studies.papers.ledger import Ledger
 from sojourn.studies.papers.model import Claim
 from sojourn.studies.papers.page import headline, summary, words
 from sojourn.studies.papers.predicate import predicate
-from sojourn.studies.papers.shipped.dropping_functions import datasets, pictures, switching, tables
-from sojourn.studies.papers.shipped.dropping_functions.datasets import Judged, World
-from sojourn.studies.papers.shipped.dropping_functions.device import Device
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Size
-from sojourn.studies.papers.shipped.dropping_functions.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
-from sojourn.studies.papers.shipped.section import Section
+from sojourn.studies.papers.section import Section
 from sojourn.view import report
+
+from . import datasets, pictures, switching, tables
+from .datasets import Judged, World
+from .device import Device
+from .document import Experiment, Size
+from .simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
 
 _MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c")
 

@@ -11,12 +11,13 @@ import pandas as pd
 
 from sojourn import theory
 from sojourn.stats import Floats
-from sojourn.studies.papers.shipped.dropping_functions import analysis, datasets
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Scheme
-from sojourn.studies.papers.shipped.dropping_functions.switching import Step
 from sojourn.view import plot
 from sojourn.view.palette import INK, MUTED, PAPER, Look, looks
 from sojourn.view.plot import Picture
+
+from . import analysis, datasets
+from .document import Experiment, Scheme
+from .switching import Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,9 @@ import pandas as pd
 from sojourn.base.core import SojournError
 from sojourn.real.device import experiment as laboratory
 from sojourn.real.device.lab import Lab, LabError, find_sojournd
-from sojourn.studies.papers.shipped.dropping_functions import store
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment
+
+from . import store
+from .document import Experiment
 
 STORE: Final = "device.sqlite"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from sojourn.studies.papers.shipped.daqm.distance import record, sections
-from sojourn.studies.papers.shipped.daqm.modes import modes
-from sojourn.studies.papers.shipped.daqm.monitor import columns
+from .distance import record, sections
+from .modes import modes
+from .monitor import columns
 
 __all__ = ["addition", "columns", "modes", "record", "sections"]
 
 
 def addition() -> ModuleType:
     """Return the module that runs section 7.2."""
-    from sojourn.studies.papers.shipped.daqm import part
+    from . import part
 
     return part

@@ -15,12 +15,13 @@ from sojourn.plan.stepping import FEATURES
 from sojourn.stats import Estimate
 from sojourn.studies.papers.execute import Runner
 from sojourn.studies.papers.model import Paper
-from sojourn.studies.papers.shipped.daqm import evaluate, interarrival, model, picture
-from sojourn.studies.papers.shipped.daqm.episodes import Episode
-from sojourn.studies.papers.shipped.daqm.evaluate import Comparison, values
-from sojourn.studies.papers.shipped.daqm.model import Future, Weights
-from sojourn.studies.papers.shipped.results import Keeper
-from sojourn.studies.papers.shipped.section import Section, Words
+from sojourn.studies.papers.results import Keeper
+from sojourn.studies.papers.section import Section, Words
+
+from . import evaluate, interarrival, model, picture
+from .episodes import Episode
+from .evaluate import Comparison, values
+from .model import Future, Weights
 
 
 @dataclass(frozen=True)

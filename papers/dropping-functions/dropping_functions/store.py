@@ -9,7 +9,8 @@ from typing import Any, Final
 import pandas as pd
 
 from sojourn.real.device import windows as device_windows
-from sojourn.studies.papers.shipped.dropping_functions.analysis import METRICS
+
+from .analysis import METRICS
 
 _OF_RUN: Final = ("part", "block", "demand")
 OF_WINDOW: Final = (

@@ -10,16 +10,17 @@ import numpy as np
 
 from sojourn import stats
 from sojourn.stats import Estimate
-from sojourn.studies.papers.shipped.daqm.evaluate import Comparison, values
-from sojourn.studies.papers.shipped.daqm.model import Weights
-from sojourn.studies.papers.shipped.daqm.traffic import phases
 from sojourn.view import plot
 from sojourn.view.multiples import interval
 from sojourn.view.palette import INK, MUTED, Look, looks
 from sojourn.view.plot import Picture
 
+from .evaluate import Comparison, values
+from .model import Weights
+from .traffic import phases
+
 if TYPE_CHECKING:
-    from sojourn.studies.papers.shipped.daqm.episodes import Episode
+    from .episodes import Episode
 
 
 def arm_looks(compared: Comparison) -> list[Look]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.studies.papers.shipped.threshold.katz import sections
-from sojourn.studies.papers.shipped.threshold.routes import columns
+from .katz import sections
+from .routes import columns
 
 __all__ = ["columns", "sections"]

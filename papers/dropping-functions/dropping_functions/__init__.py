@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from sojourn.base.core import SojournError
-from sojourn.studies.papers.shipped.dropping_functions import document
+
+from . import document
 
 
 def run(options: argparse.Namespace, name: str, where: Path) -> str:
@@ -18,7 +19,7 @@ def run(options: argparse.Namespace, name: str, where: Path) -> str:
         An option that the study does not have, a package that is missing, or a run that failed.
     """
     try:
-        from sojourn.studies.papers.shipped.dropping_functions import part
+        from . import part
     except ModuleNotFoundError as error:
         raise SojournError(f"this paper needs {error.name}: python -m pip install 'sojourn[papers]'") from None
     return part.run(document.load(name, where), options)

@@ -14,11 +14,12 @@ from sojourn import stats
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers.execute import MODE
 from sojourn.studies.papers.model import Paper
-from sojourn.studies.papers.shipped.daqm import controller
-from sojourn.studies.papers.shipped.daqm.controller import Thompson
-from sojourn.studies.papers.shipped.daqm.episodes import Episode, Stage
-from sojourn.studies.papers.shipped.daqm.model import Adaptive, Weights
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
+
+from . import controller
+from .controller import Thompson
+from .episodes import Episode, Stage
+from .model import Adaptive, Weights
 
 Say: TypeAlias = Callable[[str], None]
 

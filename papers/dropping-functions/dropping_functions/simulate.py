@@ -18,9 +18,10 @@ from sojourn import _native
 from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
-from sojourn.studies.papers.shipped.dropping_functions import traffic
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Scheme, Size, Switchback
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
+
+from . import traffic
+from .document import Experiment, Scheme, Size, Switchback
 
 PAIRED: Final = "paired"
 BESIDE: Final = "beside"

@@ -15,7 +15,8 @@ from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers.execute import MODE, Runner
 from sojourn.studies.papers.model import Condition, Reading
-from sojourn.studies.papers.shipped.daqm.model import Interarrival
+
+from .model import Interarrival
 
 METRICS: Final = {
     "flow_duration_s_mean": ("flow duration", False),

@@ -13,11 +13,12 @@ import pandas as pd
 from sojourn import theory
 from sojourn.studies.papers.judge import At, Outcome, Setting, Verdict, Words, judge
 from sojourn.studies.papers.model import Claim
-from sojourn.studies.papers.shipped.dropping_functions import analysis
-from sojourn.studies.papers.shipped.dropping_functions.analysis import Values
-from sojourn.studies.papers.shipped.dropping_functions.device import Device
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Switchback
-from sojourn.studies.papers.shipped.dropping_functions.simulate import LABORATORY, PAIRED, SWITCHBACK
+
+from . import analysis
+from .analysis import Values
+from .device import Device
+from .document import Experiment, Switchback
+from .simulate import LABORATORY, PAIRED, SWITCHBACK
 
 GROUPS: Final = 6
 """Largest number of groups of slots of which the jackknife leaves out one at a time."""

@@ -13,9 +13,10 @@ from sojourn.plan import folder
 from sojourn.studies.papers import record
 from sojourn.studies.papers.ledger import Ledger
 from sojourn.studies.papers.model import Reading
-from sojourn.studies.papers.shipped.dropping_functions import datasets, device, page, simulate, store
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
+
+from . import datasets, device, page, simulate, store
+from .document import Experiment
 
 HOURS: Final = 1.0
 """Hours that a call with ``--full`` simulates."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.studies.papers.shipped.fairness.kinds import columns, over_time
-from sojourn.studies.papers.shipped.fairness.shares import sections
+from .kinds import columns, over_time
+from .shares import sections
 
 __all__ = ["columns", "over_time", "sections"]

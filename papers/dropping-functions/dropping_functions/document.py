@@ -13,7 +13,7 @@ from sojourn.base.core import SojournError
 from sojourn.studies.papers import documents
 from sojourn.studies.papers.checks import need, read_toml
 from sojourn.studies.papers.model import Study
-from sojourn.studies.papers.shipped.section import Words
+from sojourn.studies.papers.section import Words
 
 EXPERIMENT: Final = "experiment.toml"
 _TABLE: Final = "table1.csv"

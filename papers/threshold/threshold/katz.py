@@ -21,7 +21,7 @@ from sojourn.base.core import SojournError
 from sojourn.stats import Floats
 from sojourn.studies.papers.checks import need, read_toml
 from sojourn.studies.papers.model import Paper
-from sojourn.studies.papers.shipped.section import Section, Words
+from sojourn.studies.papers.section import Section, Words
 from sojourn.view import plot
 from sojourn.view.palette import INK
 

@@ -15,10 +15,11 @@ from sojourn.model.network import Network
 from sojourn.plan.stepping import Simulation, Window
 from sojourn.stats import Floats
 from sojourn.studies.papers.checks import as_tuples
-from sojourn.studies.papers.shipped.daqm import traffic
-from sojourn.studies.papers.shipped.daqm.controller import Chooser, Thompson, context
-from sojourn.studies.papers.shipped.daqm.model import Adaptive, Weights
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
+
+from . import traffic
+from .controller import Chooser, Thompson, context
+from .model import Adaptive, Weights
 
 SPREAD: Final = 0.3
 """Standard deviation of a window's reward around its prediction; it scales the bandit's draws while it learns."""

@@ -19,7 +19,8 @@ import statsmodels.api as sm
 from sojourn import stats
 from sojourn.stats import LEVEL, Estimate, Floats
 from sojourn.studies.papers.comparisons import common
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment
+
+from .document import Experiment
 
 METRICS: Final = (
     "mean_queue_packets",

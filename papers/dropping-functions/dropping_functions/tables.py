@@ -13,12 +13,13 @@ from sojourn import stats
 from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers.evidence import number
-from sojourn.studies.papers.shipped.dropping_functions import analysis, datasets
-from sojourn.studies.papers.shipped.dropping_functions.analysis import Values
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment
-from sojourn.studies.papers.shipped.dropping_functions.simulate import LIVES, RATES
-from sojourn.studies.papers.shipped.dropping_functions.switching import Model
-from sojourn.studies.papers.shipped.section import Drawing
+from sojourn.studies.papers.section import Drawing
+
+from . import analysis, datasets
+from .analysis import Values
+from .document import Experiment
+from .simulate import LIVES, RATES
+from .switching import Model
 
 SIGNIFICANCE: Final = 0.05
 """Level of the tests of differences."""

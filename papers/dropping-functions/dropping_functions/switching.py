@@ -21,7 +21,8 @@ from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from sojourn import stats
 from sojourn.stats import Estimate
-from sojourn.studies.papers.shipped.dropping_functions.document import Switchback
+
+from .document import Switchback
 
 STEP_S: Final = 1.0
 """Width of the steps of time into which a slot is divided."""

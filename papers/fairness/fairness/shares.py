@@ -14,11 +14,12 @@ from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers import picture
 from sojourn.studies.papers.evidence import number
-from sojourn.studies.papers.shipped.fairness.kinds import JAIN
-from sojourn.studies.papers.shipped.section import Drawing, Section, Words
+from sojourn.studies.papers.section import Drawing, Section, Words
 from sojourn.view import multiples, plot
 from sojourn.view.palette import MUTED, Look
 from sojourn.view.plot import Picture
+
+from .kinds import JAIN
 
 if TYPE_CHECKING:
     from sojourn.studies.papers.execute import Measured, Raw

@@ -9,7 +9,8 @@ from sojourn.base.units import Quantity, to_ns
 from sojourn.model import draw
 from sojourn.model.network import Network
 from sojourn.model.traffic import Traffic, cbr, on_off, tcp, udp
-from sojourn.studies.papers.shipped.daqm.model import Adaptive
+
+from .model import Adaptive
 
 PACKET = "1400 B"
 MSS = "1400 B"

@@ -21,7 +21,7 @@ from sojourn.studies.papers.execute import Measured
 from sojourn.studies.papers.judge import Outcome
 from sojourn.studies.papers.ledger import chosen_by
 from sojourn.studies.papers.model import Paper, Reading
-from sojourn.studies.papers.shipped.section import Section, Words
+from sojourn.studies.papers.section import Section, Words
 
 FILE: Final = "distances.json"
 
