@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sojourn.base.core import SojournError
 from sojourn.cli.options import add_out, add_seed
 from sojourn.model.scheme import Scheme
-from sojourn.plan import folder, inert
+from sojourn.plan import folder
+from sojourn.results import inert
 
 if TYPE_CHECKING:
     from sojourn.real.shell.emulation import Program
