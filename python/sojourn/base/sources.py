@@ -7,7 +7,7 @@ from typing import Final
 
 __all__ = ["root", "tree"]
 
-_MARKS: Final = ("Cargo.toml", "crates/aqm/src/registry.rs", "python/sojourn/__init__.py")
+_MARKS: Final = ("Cargo.toml", "crates/aqm/src/registry.rs", "python/sojourn/__init__.py", "scaffold/kinds.toml")
 """Files by which a clone is recognised."""
 
 
