@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A stamp is newer than what it was made from.
 STAMPS := $(VENV)/.stamps
-PYTHON_SOURCES := python tests docs benches packaging examples fuzz crosscheck
+PYTHON_SOURCES := python papers crosscheck tests docs benches packaging examples fuzz
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 TARGET := $(or $(CARGO_TARGET_DIR),target)

@@ -12,15 +12,18 @@ import sys
 import time
 from pathlib import Path
 
-from sojourn import crosscheck, stats
-from sojourn.crosscheck import advised, findings, varying
-from sojourn.crosscheck.text import difference, number, verdict
+from sojourn import stats
 from sojourn.model.network import Network
 from sojourn.model.scheme import Scheme
 from sojourn.plan.runner import compare
 from sojourn.studies.advise import Line, advise
 from sojourn.studies.advise import answer as answered
 from sojourn.studies.characterize.networks import NEWRENO, Group, Setting, network
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crosscheck"))
+import crosscheck
+from crosscheck import advised, findings, varying
+from crosscheck.text import difference, number, verdict
 
 DOCS = Path(__file__).parent
 # Heist (2021): goodput of one CUBIC flow in Mbit/s, from 1.88 s to 120 s.

@@ -22,10 +22,12 @@ from pages import lines
 from sojourn import _native, stats
 from sojourn.base import core
 from sojourn.real.device import experiment as laboratory
-from sojourn.studies.papers.shipped.dropping_functions import document, simulate, store
-from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Size, Switchback
-from sojourn.studies.papers.shipped.dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers" / "dropping-functions"))
+from dropping_functions import document, simulate, store
+from dropping_functions.document import Experiment, Size, Switchback
+from dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "front.toml").read_text(encoding="utf-8"))

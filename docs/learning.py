@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +25,9 @@ from sojourn import gym, stats
 from sojourn.base.processors import cores
 from sojourn.gym.search import Policy
 from sojourn.studies import papers
-from sojourn.studies.papers.shipped.daqm import model, traffic
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers" / "daqm"))
+from daqm import model, traffic
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "learning.json"

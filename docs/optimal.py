@@ -6,6 +6,7 @@ simulations. Finished runs are kept in ``out/optimal``.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,13 @@ import numpy as np
 from pages import BLUE, RED, lines, save
 
 from sojourn import stats
-from sojourn.studies.papers.shipped.dropping_functions import document, simulate, store
-from sojourn.studies.papers.shipped.dropping_functions.simulate import PAIRED, WINDOWS, Run
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
 from sojourn.theory import optimal
 from sojourn.view.plot import WIDTH, new_figure
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers" / "dropping-functions"))
+from dropping_functions import document, simulate, store
+from dropping_functions.simulate import PAIRED, WINDOWS, Run
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "optimal.toml").read_text(encoding="utf-8"))

@@ -92,7 +92,6 @@ PYTHON: Final = {
     "sojourn.studies.topology": "Topologies",
     "sojourn.studies.placement": "Placement",
     "sojourn.studies.papers": "Executable papers",
-    "sojourn.crosscheck": "Cross-checks",
     "sojourn.tc": "Linux's tc",
     "sojourn.real.shell.emulation": "Real programs on an emulated link",
     "sojourn.real.device.windows": "Windows of the device",

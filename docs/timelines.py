@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 from typing import Final
 
 from pages import IMAGES, table, write
 from pictures import reduce
 
-from sojourn.crosscheck import timeline
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crosscheck"))
+from crosscheck import timeline
 
 NOTE: Final = (
     "<!-- Made by docs/timelines.py from runs of the library: change it there, or its words in docs/templates. -->\n"

@@ -6,11 +6,14 @@ import json
 import statistics
 import sys
 import time
+from pathlib import Path
 
 from tables import spread, table
 
 import sojourn as sj
-from sojourn.real.device.lab import Lab, LabError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "device"))
+from laboratory import Lab, LabError
 
 SCHEMES = ["pfifo limit 100p", "codel", "pie", "fq_codel", "red min 30p max 90p limit 1000p", "daqm"]
 RATE_MBIT_S = 50

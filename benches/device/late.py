@@ -27,7 +27,8 @@ from pathlib import Path
 
 from tables import spread, table
 
-from sojourn.real.device.lab import Lab, LabError
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "device"))
+from laboratory import Lab, LabError
 
 #: Of a 1514 B frame 1448 B are payload.
 RATE_MBIT_S = 100

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
+from pathlib import Path
 
 from tables import table
 
-from sojourn.real.device.lab import Lab
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "device"))
+from laboratory import Lab
 
 INTERVAL_S = 0.01
 BACK_ENDS = {

@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from agreement import agreement
+from laboratory import Lab, LabError, find_sojournd_dpdk
 from tables import spread, table
-
-from sojourn.real.device.lab import Lab, LabError, find_sojournd_dpdk
 
 #: Frames a second that must pass without loss.
 OFFERED = 200_000

@@ -4,7 +4,7 @@
     advice.py [--folder FOLDER] [--results FILE] [--runs N] [--only HOUSEHOLD] [--setting SETTING] [--line LINE]
               [--scripts CLONE] [--table FILE]
 
-A run boots the machine of run.py once. The households are those of `sojourn.crosscheck.advised`, so this takes the
+A run boots the machine of run.py once. The households are those of `crosscheck.advised`, so this takes the
 project's own Python. On OpenWrt, sqm-scripts run as sqm.py has them. Runs that are in FILE already are left out.
 `--table` writes the results as CSV and records nothing.
 """
@@ -26,9 +26,11 @@ from rows import Key, Row, keep, record, write_table
 from run import KERNEL, LEAST_IDLE_SHARE, boot, image
 from sqm import scripts
 
-from sojourn.crosscheck.advised import HOUSEHOLDS, LINES, RECOMMENDED, TODAY, Household
 from sojourn.studies.advise import answer
 from sojourn.studies.advise.household import SITES
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from crosscheck.advised import HOUSEHOLDS, LINES, RECOMMENDED, TODAY, Household
 
 RUNS = 3
 NAMES = ("household", "setting", "line", "run")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records findings of the atlas on Linux: the schemes of `sojourn.crosscheck.findings`, in the atlas's networks.
+"""Records findings of the atlas on Linux: the schemes of `crosscheck.findings`, in the atlas's networks.
 
     findings.py [--folder FOLDER] [--results FILE] [--runs N] [--only FINDING] [--table FILE]
 
@@ -21,7 +21,8 @@ from measured import lateness, reports
 from rows import Key, Row, keep, record, write_table
 from run import KERNEL, boot, image
 
-from sojourn.crosscheck.findings import FINDINGS, SCHEMES, TRANSFER_BYTES, TRANSFER_EVERY_S, Finding
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from crosscheck.findings import FINDINGS, SCHEMES, TRANSFER_BYTES, TRANSFER_EVERY_S, Finding
 
 RUNS = 2
 NAMES = ("finding", "scheme", "run")

@@ -11,7 +11,6 @@ machine changes how long it takes, not what comes out. Runs repeat to about one 
 the image that image.sh makes on first use.
 """
 # It runs qemu and image.sh by name, with arguments of its own.
-# ruff: noqa: S603, S607
 
 from __future__ import annotations
 

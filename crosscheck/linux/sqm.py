@@ -9,7 +9,6 @@ devices. `--check` writes nothing: it ends with status 1 where the answers are n
 machine or the scripts cannot be had. This takes the project's own Python.
 """
 # It runs git by name, with arguments of its own.
-# ruff: noqa: S603, S607
 
 from __future__ import annotations
 

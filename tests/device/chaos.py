@@ -13,7 +13,7 @@ or a flood of short frames arrive. Then the hosts fall silent, and both sides ar
 * The log of a round has few lines, however long the mishap lasts.
 
 The totals are printed at the end. The exit status is 1 if a frame is unaccounted for, or the wire was down for too
-long; else 77 if a mishap could not be tried here. Needs root, and what :class:`sojourn.real.device.lab.Lab` needs;
+long; else 77 if a mishap could not be tried here. Needs root, and what :class:`laboratory.Lab` needs;
 the clock needs libfaketime.
 
     sudo .venv/bin/python tests/device/chaos.py --seconds 3600 --seed 1
@@ -36,10 +36,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from laboratory import Lab, LabError, find_sojournd
 from packets import assert_conserved, udp
 from soak import BACK_ENDS
-
-from sojourn.real.device.lab import Lab, LabError, find_sojournd
 
 HOSTS = ("client", "server")
 #: The host and the port of the device where the frames of a direction begin, and those where they end.

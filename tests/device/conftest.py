@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from laboratory import Lab
 from namespaces import missing_for_the_shell
 from packets import MakeLab
-
-from sojourn.real.device.lab import Lab
 
 #: Every way to frames that this machine has.
 BACK_ENDS = {

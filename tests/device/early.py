@@ -9,7 +9,7 @@ late, with the times seen from outside.
     sudo .venv/bin/python tests/device/early.py
     sudo .venv/bin/python tests/device/early.py --only af_xdp --frames 20000 --load 4 --link 10
 
-Needs root, and what :class:`sojourn.real.device.lab.Lab` needs. Exit status 1 if a frame was early, 77 where it
+Needs root, and what :class:`laboratory.Lab` needs. Exit status 1 if a frame was early, 77 where it
 cannot be tried.
 """
 
@@ -231,7 +231,7 @@ def found(took: list[list[int]], least: int, directions: list[dict[str, Any]]) -
 
 def in_lab(back_end: str, frames: int, rate: float, link: int, name: str, program: Path | None) -> Found:
     """Measure ``sojournd`` with a back end."""
-    from sojourn.real.device.lab import Lab
+    from laboratory import Lab
 
     with Lab(name=name) as lab:
 

@@ -9,8 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from laboratory import find_sojournd
+
 import sojourn as sj
-from sojourn.real.device.lab import find_sojournd
 
 #: What makes a command one of an ordinary user.
 ORDINARY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

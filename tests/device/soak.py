@@ -32,10 +32,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from laboratory import Lab, LabError
 from packets import assert_conserved
 
 from sojourn.base.core import aqms
-from sojourn.real.device.lab import Lab, LabError
 
 BACK_ENDS: list[dict[str, str]] = [
     {"back_end": "af_xdp", "mode": "native"},

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from laboratory import Lab, LabError
 from packets import MakeLab, assert_conserved, udp
-
-from sojourn.real.device.lab import Lab, LabError
 
 
 def flood(lab: Lab, *, rate: float, seconds: float, frame_bytes: int = 1000) -> Callable[[], None]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
+from laboratory import Lab
 from packets import MakeLab, assert_conserved
-
-from sojourn.real.device.lab import Lab
 
 
 def xdp(lab: Lab, interface: str) -> bool:

@@ -7,9 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from laboratory import find_sojournd, find_sojournd_dpdk
 from packets import MakeLab, assert_conserved, goodput, udp
-
-from sojourn.real.device.lab import find_sojournd, find_sojournd_dpdk
 
 
 @pytest.fixture(scope="module")

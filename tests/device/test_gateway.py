@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from laboratory import Lab, find_sojournd
 from packets import MakeLab
 
 from sojourn.real.device import experiment, windows
-from sojourn.real.device.lab import Lab, find_sojournd
 
 
 def isolate(lab: Lab, word: str) -> None:

@@ -14,9 +14,8 @@ from typing import Any
 
 import chaos
 import pytest
+from laboratory import Lab, LabError, find_sojournd
 from packets import MakeLab, assert_conserved
-
-from sojourn.real.device.lab import Lab, LabError, find_sojournd
 
 
 def doctor(lab: Lab, *before: str) -> tuple[int, str]:

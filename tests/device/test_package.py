@@ -11,8 +11,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-
-from sojourn.real.device.lab import find_sojournd
+from laboratory import find_sojournd
 
 _ROOT = Path(__file__).parents[2]
 

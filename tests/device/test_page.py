@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from laboratory import find_sojournd
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from browser import start_browser
-from sojourn.real.device.lab import find_sojournd
 
 pytestmark = pytest.mark.browser
 

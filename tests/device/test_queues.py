@@ -8,15 +8,13 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
+import laboratory
 import pytest
+from laboratory import Lab
 from packets import MakeLab, assert_conserved, capture, ethernet, goodput, ipv4
 
-import sojourn.real.device
-from sojourn.real.device.lab import Lab
-
-FLOOD = str(Path(sojourn.real.device.__file__).with_name("flood.py"))
+FLOOD = str(laboratory.FLOOD)
 #: Mask of every CPU.
 ALL = (1 << max(os.sched_getaffinity(0)) + 1) - 1
 #: Frames that one queue hands over before the next has its turn.

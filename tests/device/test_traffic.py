@@ -8,9 +8,8 @@ import statistics
 import struct
 
 import pytest
+from laboratory import LabError
 from packets import MakeLab, assert_conserved, capture, ethernet, goodput, udp, unfinished_syn
-
-from sojourn.real.device.lab import LabError
 
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic", "bbr"])

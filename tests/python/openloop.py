@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from crosscheck import records
 from sojourn import _native
-from sojourn.crosscheck import records
 
 CODEL: Final = "codel limit 1000p control_law newton mtu 1499"
 """Our text for ns-3's CoDel queue disc with its defaults; it stops below 1500 B, ours at so much."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import sojourn as sj
+from sojourn.studies.papers import documents, extension
 
 SCHEMES = ("pfifo limit 60p", "codel", "pie")
 REPLICATIONS = 4
@@ -23,6 +25,13 @@ def small_network() -> sj.Network:
     return sj.dumbbell(
         flows=4, rate=sj.mbit_s(5), base_rtt=sj.ms(40), duration=sj.s(4), warm_up=sj.s(1), name="small"
     )
+
+
+def study(name: str, module: str) -> ModuleType:
+    """A module of a study's code, as the commands have it: ``study("daqm", "evaluate")``."""
+    code = extension.package(documents.folder() / name)
+    assert code
+    return importlib.import_module(f"{code.__name__}.{module}")
 
 
 def script(path: str) -> ModuleType:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import crosscheck
 import openloop
+from crosscheck import compare, linux, ns2, ns3, ns3_lan, ns3_network, ns3_wlan, page, records, sawtooth, text
+from crosscheck.compare import Metric, Outcome, Point, Run, Theirs
 from shared import Command
-from sojourn import crosscheck
-from sojourn.crosscheck import compare, linux, ns2, ns3, ns3_lan, ns3_network, ns3_wlan, page, records, sawtooth, text
-from sojourn.crosscheck.compare import Metric, Outcome, Point, Run, Theirs
 
 
 @pytest.mark.parametrize("peer", crosscheck.PEERS)

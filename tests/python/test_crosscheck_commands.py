@@ -7,10 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from shared import script
-from sojourn import crosscheck
-from sojourn.base import core
-from sojourn.crosscheck import advised, findings, records
+import crosscheck
+from crosscheck import advised, findings, records
+from shared import Command, script
+from sojourn.base import core, sources
 from sojourn.studies.advise import answer
 from sojourn.studies.advise.search import PLATFORMS
 
@@ -113,3 +113,14 @@ def test_the_flows_of_a_household_begin_as_iperf3s() -> None:
     assert flows["upload_near"]["start"] == {"uniform": ["85000 us", "1085000 us"]}
     assert flows["upload_near"]["traffic"]["after"] == "38000 us"
     assert flows["ping"]["traffic"]["kind"] == "cbr"
+
+
+def test_a_package_without_sources_says_where_it_is(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "root", lambda: None)
+    for words in ((), ("linux", "--quick"), ("all", "--page", "page.md")):
+        done = command("crosscheck", *words)
+        assert done.returncode == 2
+        assert "in the folder crosscheck/ of Sojourn's sources" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert command("crosscheck", "--help").returncode == 0
+    assert command("--help").returncode == 0

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+import crosscheck
+from crosscheck import compare, drawn, heldout, kernels, page, records, text
+from crosscheck.compare import Outcome
 from shared import Command, script
-from sojourn import crosscheck
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.crosscheck import compare, drawn, heldout, kernels, page, records, text
-from sojourn.crosscheck.compare import Outcome
 
 DRAW = records.table(drawn.DRAW)
 FIRST = [row for row in DRAW if row["attempt"] == "0"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sojourn.crosscheck import compare, drawn, kernels, linux, page, records
-from sojourn.crosscheck.compare import Outcome
+from crosscheck import compare, drawn, kernels, linux, page, records
+from crosscheck.compare import Outcome
 
 DRAW = {row["point"]: row for row in records.table(drawn.DRAW) if row["attempt"] == "0"}
 DEVELOPMENT = [key for key, row in DRAW.items() if row["set"] == drawn.DEVELOPMENT][:3]

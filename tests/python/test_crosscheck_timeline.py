@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from crosscheck import drawn, records, timeline
 from shared import Command
 from sojourn.base.core import SojournError
-from sojourn.crosscheck import drawn, records, timeline
 
 HEAD = (
     "t_s,group,port,cwnd_packets,ssthresh_packets,srtt_ms,unacked_packets,lost_packets,retransmitted_packets,"

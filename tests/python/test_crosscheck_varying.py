@@ -9,10 +9,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from crosscheck import compare, varying
+from crosscheck.compare import Run
 from shared import script
 from sojourn.base import core
-from sojourn.crosscheck import compare, varying
-from sojourn.crosscheck.compare import Run
 
 
 @pytest.fixture(scope="module")

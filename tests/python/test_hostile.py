@@ -19,10 +19,10 @@ import pytest
 
 import hostile
 import sojourn as sj
+from crosscheck import page as crosscheck_page
 from hostile import ATTEMPTS, KINDS, NASTY, Here, replaced
 from sojourn import plan
 from sojourn.base import escape, foreign, whole_files
-from sojourn.crosscheck import page as crosscheck_page
 from sojourn.plan import verify
 from sojourn.plan.manifest import StoreDamagedError
 from sojourn.plan.store import Store
@@ -38,6 +38,7 @@ from sojourn.view import trace
 from sojourn.view.report import render
 
 PACKAGE = Path(sj.__file__).parent
+PAPERS = Path(__file__).parents[2] / "papers"
 MEMORY = 4 << 30
 """Bytes of memory that a test may take beside what it has: a reader of a device without an end would take all."""
 
@@ -105,22 +106,19 @@ INSIDE = {
     "plan.verify": "a store",
     "base.whole_files": "a log of a tuning or of placements, below",
     "studies.papers.record": "a study's folder",
-    "studies.papers.shipped.results": "a study's folder of results",
+    "studies.papers.results": "a study's folder of results",
     "studies.characterize.execute": "a plan that the command wrote, to compare it",
     "studies.tune.search": "a tuning's plan, to compare it",
 }
 """What reads files of a folder by `foreign`, and is no function of one file."""
 OWN = {
     "studies.characterize.cost": "/proc, and what its parent writes",
-    "crosscheck.drawn": "the package", "crosscheck.heldout": "the package", "crosscheck.live": "a program's output",
-    "crosscheck.ns3_lan": "the package", "crosscheck.ns3_network": "the package", "crosscheck.records": "the package",
-    "crosscheck.timeline": "the package",
     "real.device.experiment": "a store that it made", "real.device.hosts": "a program's output",
     "real.device.lab": "files of its programs", "real.device.traffic": "what its parent writes",
     "model.network": "the package, beside `foreign`", "base.foreign": "the function itself",
     "plan.logs": "its own records",
-    "studies.papers.shipped.daqm.distance": "the package",
-    "studies.papers.shipped.dropping_functions.document": "the package",
+    "papers.daqm.daqm.distance": "the package",
+    "papers.dropping-functions.dropping_functions.document": "the package",
     "plan.query": "schemas of files that were compared with the manifest",
     "plan.store": "its lock, and metadata of a part that was compared with the manifest",
     "plugins.compiled": "its own", "view.report": "the package",
@@ -142,11 +140,14 @@ _LOADERS = {"np", "numpy", "pickle", "json", "tomllib", "yaml"}
 
 @cache
 def modules() -> dict[str, ast.Module]:
+    """The modules of the package, and those of the studies that it ships: ``papers.daqm.daqm.part``."""
+    files = [(PACKAGE, file) for file in sorted(PACKAGE.rglob("*.py"))]
+    files += [(PAPERS.parent, file) for file in sorted(PAPERS.glob("*/*/*.py"))]
     return {
-        ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+        ".".join(file.relative_to(top).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
             file.read_text(encoding="utf-8")
         )
-        for file in sorted(PACKAGE.rglob("*.py"))
+        for top, file in files
     }
 
 
@@ -270,12 +271,12 @@ def test_what_the_shell_has_opened_is_read(tmp_path: Path) -> None:
 SINKS = {
     "to_csv": {"results.text"},
     # Numbers of our own runs, and skeletons of files.
-    "writer": {"results.text"}, "DictWriter": {"crosscheck.heldout"},
+    "writer": {"results.text"}, "DictWriter": set(),
     "to_latex": set(), "to_html": set(), "to_markdown": set(), "to_string": set(),
     "Environment": {"view.report"}, "Template": {"scaffold.kinds"},
     "Markup": {
-        "view.report", "view.report.svg", "base.escape", "studies.atlas.page", "studies.papers.shipped.daqm.part",
-        "studies.papers.shipped.dropping_functions.tables",
+        "view.report", "view.report.svg", "base.escape", "studies.atlas.page", "papers.daqm.daqm.part",
+        "papers.dropping-functions.dropping_functions.tables",
     },
 }  # fmt: skip
 """What writes a format by itself, and the only modules that may."""

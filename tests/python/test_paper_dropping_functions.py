@@ -13,22 +13,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shared import study
 from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.cli import main
 from sojourn.real.device.experiment import Experiment
 from sojourn.studies.papers.judge import MAKERS, Outcome
-from sojourn.studies.papers.shipped.dropping_functions import (
-    datasets,
-    device,
-    document,
-    part,
-    simulate,
-    store,
-    traffic,
-)
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers.results import Keeper
 
+datasets, device, document, part, simulate, store, traffic = (
+    study("dropping-functions", name)
+    for name in ("datasets", "device", "document", "part", "simulate", "store", "traffic")
+)
 PAPER = document.load("dropping-functions")
 QUICK = PAPER.sizes["quick"]
 

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn.studies.papers.shipped.dropping_functions import analysis, datasets, document, switching, tables
+from shared import study
 
+analysis, datasets, document, switching, tables = (
+    study("dropping-functions", name) for name in ("analysis", "datasets", "document", "switching", "tables")
+)
 PAPER = document.load("dropping-functions")
 IDS = [one.id for one in PAPER.study]
 

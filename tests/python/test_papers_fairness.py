@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shared import study
 from sojourn.base import core
 from sojourn.cli import main
 from sojourn.model.network import read_text
@@ -21,9 +22,8 @@ from sojourn.studies.papers import execute, figures, ledger, overtime, page, rep
 from sojourn.studies.papers.comparisons import OF_SCHEMES
 from sojourn.studies.papers.judge import MAKERS
 from sojourn.studies.papers.model import Condition, Reading
-from sojourn.studies.papers.shipped.fairness import shares
-from sojourn.studies.papers.shipped.fairness.kinds import over_time
 
+shares, kinds = study("fairness", "shares"), study("fairness", "kinds")
 PAPER = papers.load("fairness")
 BASE = PAPER.readings[0]
 # The base and a slow cell; all that are shown would need five times as long.
@@ -192,12 +192,12 @@ def test_who_has_more_over_time() -> None:
         for k, value in enumerate(values, 1)
     ]
     samples = pa.Table.from_pylist(rows).to_pandas()
-    found = over_time({"red": samples, "rem": samples}, ("tcp", "udp"))
+    found = kinds.over_time({"red": samples, "rem": samples}, ("tcp", "udp"))
     assert found == {
         "goodput_ratio@start": {"red": [1.0], "rem": [1.0]},
         "time_above@udp": {"red": [0.5], "rem": [0.5]},
     }
-    assert over_time({"red": samples}, ("tcp",)) == {}
+    assert kinds.over_time({"red": samples}, ("tcp",)) == {}
 
 
 def test_figures_7_and_8_are_throughput_over_time(measured: execute.Measured) -> None:

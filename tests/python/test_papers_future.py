@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from shared import study
 from sojourn.studies import papers
-from sojourn.studies.papers import execute, shipped
-from sojourn.studies.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
-from sojourn.studies.papers.shipped.daqm.interarrival import METRICS
-from sojourn.studies.papers.shipped.daqm.model import Weights
-from sojourn.studies.papers.shipped.results import Keeper
+from sojourn.studies.papers import execute, extension
+from sojourn.studies.papers.results import Keeper
 
+controller, episodes, evaluate, interarrival, model, part, traffic = (
+    study("daqm", name) for name in ("controller", "episodes", "evaluate", "interarrival", "model", "part", "traffic")
+)
 PAPER = papers.load("daqm")
 FUTURE = model.load(PAPER)
 TRAFFIC = tomllib.loads((PAPER.folder / "traffic.toml").read_text(encoding="utf-8"))
@@ -38,7 +39,7 @@ SMALL = replace(
         weights=FUTURE.adaptive.weights[:1],
     ),
 )
-EQUAL = Weights("equal", 1.0, 1.0, 1.0)
+EQUAL = model.Weights("equal", 1.0, 1.0, 1.0)
 
 
 def window(**values: float) -> sj.Window:
@@ -86,7 +87,13 @@ def test_more_goodput_is_better_and_more_delay_is_worse() -> None:
     shares = np.array([0.1, 0.1001, 0.0999, 0.1, 0.1])
     rows = [
         interarrival.Row(
-            condition, "r", "daqm_c1", "1ms", True, dict.fromkeys(METRICS, shares), dict.fromkeys(METRICS, 1e-9)
+            condition,
+            "r",
+            "daqm_c1",
+            "1ms",
+            True,
+            dict.fromkeys(interarrival.METRICS, shares),
+            dict.fromkeys(interarrival.METRICS, 1e-9),
         )
         for condition in ("a", "b")
     ]
@@ -232,6 +239,6 @@ def test_unknown_schemes_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_copy_of_the_paper_elsewhere_has_no_code_of_its_own(tmp_path: Path) -> None:
-    assert shipped.hook(PAPER.folder, "addition") is not None
-    assert shipped.hook(PAPER.folder, "over_time") is None
-    assert shipped.hook(tmp_path / "daqm", "addition") is None
+    assert extension.hook(PAPER.folder, "addition") is not None
+    assert extension.hook(PAPER.folder, "over_time") is None
+    assert extension.hook(tmp_path / "daqm", "addition") is None

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shared import study
 from sojourn import SojournError
 from sojourn.studies import papers
-from sojourn.studies.papers.shipped.threshold import katz
 
+katz = study("threshold", "katz")
 PAPER = Path(__file__).parents[2] / "papers" / "threshold"
 
 

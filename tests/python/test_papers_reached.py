@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shared import study
 from sojourn.studies import papers
 from sojourn.studies.papers import At, Claim, Outcome, Setting, ledger
 from sojourn.studies.papers.judge import judge
-from sojourn.studies.papers.shipped.dropping_functions import datasets, document
 from synthetic import measure
 
+datasets, document = study("dropping-functions", "datasets"), study("dropping-functions", "document")
 ROWS = ("queue_packets_mean", "loss_ratio")
 # Four replications that differ, so that equality is not that of constants.
 SPREAD = np.array([0.0, 1.0, 2.0, 3.0])

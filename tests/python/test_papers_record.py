@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shared import study
 from sojourn.cli import papers as command
 from sojourn.studies import papers
 from sojourn.studies.papers import Outcome, page, record
-from sojourn.studies.papers.shipped.daqm import distance
 from synthetic import judged, measure, some_readings
 
+distance = study("daqm", "distance")
 PAPERS = Path(__file__).parents[2] / "papers"
 WHOLE = papers.load("daqm")
 PAPER = some_readings(WHOLE, 2)

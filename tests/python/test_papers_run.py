@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from shared import study
 from sojourn.cli import main
 from sojourn.cli.papers import chosen
 from sojourn.studies import papers
 from sojourn.studies.papers import Outcome, documents, execute, ledger, page
 from sojourn.studies.papers.conditions import conditions_of
-from sojourn.studies.papers.shipped.daqm.modes import mode
 
+mode = study("daqm", "modes").mode
 PAPER = papers.load("daqm")
 BASE = PAPER.readings[0].name
 FREE = "no device queue"
@@ -248,5 +249,7 @@ def test_the_package_has_the_papers_of_the_sources() -> None:
     sources = Path(__file__).parents[2] / "papers"
     assert papers.folder().resolve() == sources.resolve()
     assert papers.names() == sorted(one.parent.name for one in sources.glob("*/README.md"))
-    nested = [file for file in sources.glob("*/*/**/*") if file.is_file()]
-    assert not nested, "only the files of a paper's own folder are taken along"
+    nested = [file for file in sources.glob("*/*/**/*") if file.is_file() and "__pycache__" not in file.parts]
+    assert all(file.suffix == ".py" and file.parents[2] == sources for file in nested), (
+        "only the files of a paper's own folder, and the modules of its code, are taken along"
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shared import study
 from sojourn import SojournError
 from sojourn.base import core
 from sojourn.cli import main
@@ -17,8 +18,8 @@ from sojourn.plan import expand
 from sojourn.studies import papers
 from sojourn.studies.papers import execute, points
 from sojourn.studies.papers.model import Condition, Reading
-from sojourn.studies.papers.shipped.threshold import routes
 
+routes = study("threshold", "routes")
 PAPER = papers.load("threshold")
 BASE = PAPER.readings[0]
 CONDITIONS = {one.name: one for one in PAPER.conditions}

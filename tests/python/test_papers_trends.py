@@ -10,7 +10,7 @@ import pytest
 
 from claims import claim
 from sojourn.stats import Floats
-from sojourn.studies.papers import At, Claim, Outcome, Setting, Words, documents, logic, shipped, trends
+from sojourn.studies.papers import At, Claim, Outcome, Setting, Words, documents, extension, logic, trends
 from sojourn.studies.papers.conditions import NotThereError, places_of
 from sojourn.studies.papers.judge import MAKERS, judge, statement
 from sojourn.studies.papers.model import Condition
@@ -450,7 +450,7 @@ def test_levels_are_in_one_unit() -> None:
     assert np.isnan(level_of("small packets"))
 
 
-NOT_OF_WINDOWS = [one for one in documents.names() if shipped.hook(documents.folder() / one, "run") is None]
+NOT_OF_WINDOWS = [one for one in documents.names() if extension.hook(documents.folder() / one, "run") is None]
 
 
 @pytest.mark.parametrize("name", NOT_OF_WINDOWS)

@@ -21,7 +21,7 @@ import pytest
 
 import words
 from shared import Command, script
-from sojourn.base import core, whole_files
+from sojourn.base import core, sources, whole_files
 from sojourn.base.core import SojournError
 from sojourn.cli.new import said
 from sojourn.scaffold import kinds, write
@@ -36,9 +36,11 @@ NAMES = {
     "paper": "my-study",
     "scenario": "campus",
 }
-IN_TREE = [name for name in kinds.KINDS if kinds.kind(name).needs_tree]
+IN_TREE = kinds.OF_SOURCES
+# What changes the sources is in them, the rest in the package.
+FOLDERS = (ROOT / "scaffold", Path(kinds.__file__).parent)
 # What the sources are recognised by, what says how to format, and folders in which a name may be taken.
-COPIED = (*write._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md")
+COPIED = (*sources._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md")
 
 
 def copy(to: Path, *more: str) -> Path:
@@ -321,6 +323,14 @@ def test_a_title_that_a_file_could_not_hold_is_refused(title: str, tree: Path) -
 
 
 @pytest.mark.parametrize("of", IN_TREE)
+def test_a_package_without_sources_says_so(of: str, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "root", lambda: None)
+    with pytest.raises(SojournError, match="this package is installed without them; run it in a clone"):
+        add(tree, of)
+    assert write.draft("scenario", "campus", start=tree).contents
+
+
+@pytest.mark.parametrize("of", IN_TREE)
 def test_what_is_part_of_the_sources_needs_them(of: str, command: Command) -> None:
     done = command("new", of, NAMES[of])
     assert done.returncode == 2
@@ -453,21 +463,22 @@ def test_the_page_shows_what_the_command_prints(
 
 
 def test_kinds_and_templates_belong_together() -> None:
-    folder = Path(kinds.__file__).parent
-    table = tomllib.loads((folder / "kinds.toml").read_text(encoding="utf-8"))
-    assert tuple(table) == kinds.KINDS
-    used = {place["template"] for of in table.values() for place in of["place"] if "template" in place}
-    # Those of `plugin` are for algorithms outside of the tree.
-    found = {str(path.relative_to(folder / "templates")) for path in folder.rglob("*.in")}
-    assert used == {name for name in found if not name.startswith("plugin/")}
+    known: list[str] = []
+    for folder in FOLDERS:
+        table = tomllib.loads((folder / "kinds.toml").read_text(encoding="utf-8"))
+        known += table
+        used = {place["template"] for of in table.values() for place in of["place"] if "template" in place}
+        # Those of `plugin` are for algorithms outside of the tree.
+        found = {str(path.relative_to(folder / "templates")) for path in folder.rglob("*.in")}
+        assert used == {name for name in found if not name.startswith("plugin/")}
+    assert tuple(known) == kinds.KINDS
     for of in map(kinds.kind, kinds.KINDS):
         assert any(of.fails in place.content for place in of.places), of.name
         assert not re.fullmatch("|".join(one.pattern for one in of.refused) or "(?!)", of.example)
 
 
 def test_templates_have_no_banned_words() -> None:
-    folder = Path(kinds.__file__).parent
-    files = [folder / "kinds.toml", *sorted(folder.rglob("*.in"))]
+    files = [file for of in FOLDERS for file in (of / "kinds.toml", *sorted(of.rglob("*.in")))]
     found = [line for path in files for line in words.found(path.read_text("utf-8"), path.name, words.ALL)]
     assert not found, "\n".join(found)
 

@@ -107,6 +107,14 @@ def test_it_works_in_a_fresh_environment(tmp_path: Path) -> None:
     listed = said("sojourn", "papers", "list")
     for name in ("daqm", "dropping-functions", "fairness", "threshold"):
         assert name in listed
+    # Its code comes with it.
+    part = ("--only", "Table 8", "--replicates", 2)
+    assert "runs made" in said("sojourn", "papers", "run", "daqm", *part, "--out", "daqm")
+    asked = subprocess.run(
+        [bin_ / "sojourn", "crosscheck", "linux"], capture_output=True, text=True, check=False, cwd=here, env=clean
+    )
+    assert asked.returncode == 2
+    assert "in the folder crosscheck/ of Sojourn's sources" in asked.stderr
     assert "--minutes" in said("sojourn", "device", "experiment", "--help")
     short = ("--set", "duration=10 s", "--set", "warm_up=2 s", "--replicates", 3)
     said("sojourn", "compare", "dumbbell", "--aqm", "codel", "--aqm", "pie", *short, "--out", "out")

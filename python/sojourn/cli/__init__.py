@@ -38,7 +38,7 @@ COMMANDS: Final = {
     "table": ("cli.plot_and_table", "write a table of a folder as LaTeX or CSV"),
     "plan": ("cli.plan", "run a sweep over schemes and parameters: check, run, continue, show"),
     "results": ("cli.plan", "query a store of runs, or export it for other programs"),
-    "crosscheck": ("crosscheck.command", "compare the simulator with Linux, ns-3 or ns-2"),
+    "crosscheck": ("cli.crosscheck", "compare the simulator with Linux, ns-3 or ns-2"),
     "tune": ("cli.tune", "search an algorithm's parameters for one or several objectives"),
     "sensitivity": ("cli.sensitivity", "find which parameters of an algorithm matter"),
     "papers": ("cli.papers", "repeat a published study and judge its claims one by one"),

@@ -14,7 +14,7 @@ from sojourn.base.core import SojournError
 from sojourn.cli import interarrival
 from sojourn.cli.options import add_group, add_jobs, add_number, number
 from sojourn.results import text
-from sojourn.studies.papers import documents, figures, guests, shipped
+from sojourn.studies.papers import documents, extension, figures, guests
 from sojourn.studies.papers.conditions import conditions_of
 from sojourn.studies.papers.model import Condition, Paper
 
@@ -76,6 +76,11 @@ def add(verbs: Any) -> None:
         action="store_true",
         help="store every outcome in the study's folder (recorded.json); later reports show it where they run less",
     )
+    run.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the code that your own study has in its folder; without it, such a study is refused",
+    )
     add_jobs(run, cluster=True)
     run.add_argument(
         "--hours",
@@ -92,7 +97,7 @@ def add(verbs: Any) -> None:
 def _list(options: argparse.Namespace) -> None:  # noqa: ARG001 - the form of a command
     rows = []
     for name in documents.names():
-        summary = shipped.hook(documents.folder() / name, "summary") or _summary
+        summary = extension.hook(documents.folder() / name, "summary") or _summary
         try:
             rows.append([name, *map(str, summary(name))])
         except SojournError as error:
@@ -148,7 +153,9 @@ def _run(options: argparse.Namespace) -> int:
     name, where = documents.located(options.name)
     place = Path(options.out or Path("out") / "papers" / name)
     options.out = place
-    run = shipped.hook(where / name, "run")
+    if options.trust:
+        extension.trust(where / name)
+    run = extension.hook(where / name, "run")
     try:
         for option, value in (("--aqm", options.aqm), ("--replicates", options.replicates)):
             if run and value not in (None, []):
@@ -179,7 +186,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     start = time.monotonic()
 
     runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stderr(), text.say)
-    hook = shipped.hook(paper.folder, "addition")
+    hook = extension.hook(paper.folder, "addition")
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
     own = [] if is_alone else chosen(paper, options.only, size)
@@ -198,7 +205,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     if options.record:
         part = [options.only] if options.only else []
         record.write(judged, ", ".join([size, *part, f"{measured.replications} replications"]))
-        keep = shipped.hook(paper.folder, "record")
+        keep = extension.hook(paper.folder, "record")
         if keep:
             keep(paper, measured)
     judged = record.filled(judged)

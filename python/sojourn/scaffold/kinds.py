@@ -1,4 +1,7 @@
-"""The kinds of things that can be added, read from ``kinds.toml``: their places, and what is left to do."""
+"""The kinds of things that can be added, read from ``kinds.toml``: their places, and what is left to do.
+
+The kinds that change Sojourn's sources are in the folder ``scaffold`` of a clone.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from string import Template
 from typing import Any, Final
 
-__all__ = ["KINDS", "POSITIONS", "Kind", "Left", "Place", "Taken", "fill", "kind"]
+from sojourn.base import sources
 
-KINDS: Final = ("aqm", "congestion-control", "traffic", "paper", "scenario")
-"""The kinds, in the order of ``kinds.toml``. A literal, so that the help needs no file."""
+__all__ = ["KINDS", "OF_SOURCES", "POSITIONS", "Kind", "Left", "Place", "Taken", "fill", "kind"]
+
+OF_SOURCES: Final = ("aqm", "congestion-control", "traffic")
+"""The kinds that change the sources, in the order of their ``kinds.toml``: a literal, as the help reads no file."""
+
+KINDS: Final = (*OF_SOURCES, "paper", "scenario")
+"""All kinds."""
 
 POSITIONS: Final = ("sorted", "after", "before", "inside", "end")
 """Where a place in an existing file is; a place with none of them is a new file."""
-
-_FOLDER: Final = resources.files("sojourn") / "scaffold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,7 @@ class Kind:
     @property
     def needs_tree(self) -> bool:
         """Whether it can only be added to the source tree."""
-        return self.form == "identifier"
+        return self.name in OF_SOURCES
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -136,36 +143,39 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 @cache
 def kind(name: str) -> Kind:
-    """Return a kind of :data:`KINDS`."""
-    table = _read()[name]
+    """Return a kind of :data:`KINDS`; one of :data:`OF_SOURCES` needs a clone that this package is part of."""
+    folder = _folder(name)
+    table = _read(folder)[name]
     return Kind(
         name=name,
         **{key: table[key] for key in ("what", "example", "form", "test", "fails")},
         taken=tuple(Taken(**one) for one in table["taken"]),
         refused=tuple(Refused(**one) for one in table.get("refused", ())),
-        places=tuple(_place(one) for one in table["place"]),
+        places=tuple(_place(one, folder) for one in table["place"]),
         left=tuple(Left(**one) for one in table["left"]),
     )
 
 
+def _folder(name: str) -> Traversable:
+    clone = sources.root()
+    return clone / "scaffold" if name in OF_SOURCES and clone else resources.files("sojourn") / "scaffold"
+
+
 @cache
-def _read() -> dict[str, Any]:
-    return tomllib.loads((_FOLDER / "kinds.toml").read_text(encoding="utf-8"))
+def _read(folder: Traversable) -> dict[str, Any]:
+    return tomllib.loads((folder / "kinds.toml").read_text(encoding="utf-8"))
 
 
-def _place(table: Mapping[str, Any]) -> Place:
+def _place(table: Mapping[str, Any], folder: Traversable) -> Place:
     found = [one for one in POSITIONS if one in table]
     position = found[0] if found else ""
     rest = {key: table[key] for key in ("file", "what", "within", "times", "tree") if key in table}
     if set(table) - {one.name for one in fields(Place)} - {"text", "template", *found[:1]}:
         raise ValueError(f"kinds.toml: {table['file']}: {table['what']}: unknown keys, or two positions")
+    template = folder / "templates" / table["template"] if "template" in table else None
     return Place(
-        content=_template(table["template"]) if "template" in table else table["text"],
+        content=template.read_text(encoding="utf-8") if template else table["text"],
         position=position,
         pattern=table[position] if position not in ("", "end") else "",
         **rest,
     )
-
-
-def _template(name: str) -> str:
-    return (_FOLDER / "templates" / name).read_text(encoding="utf-8")

@@ -9,11 +9,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from sojourn.base import suggest
+from sojourn.base import sources, suggest
 from sojourn.base.core import SojournError
 from sojourn.plugins import header
 from sojourn.scaffold.kinds import Left, fill
-from sojourn.scaffold.write import Change, Draft, tree
+from sojourn.scaffold.write import Change, Draft
 
 __all__ = ["LANGUAGES", "draft"]
 
@@ -130,7 +130,7 @@ def draft(name: str, language: str, *, start: Path, title: str | None = None) ->
 
 def _crates() -> str:
     """Return the folder of the crates that a crate of a user depends on."""
-    here = tree(Path(__file__).resolve().parent)
+    here = sources.root()
     if here is None:
         raise SojournError(
             "--language rust needs Sojourn's sources for the crate sojourn-plugin, and this package is not installed "

@@ -13,14 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from sojourn.base import suggest, whole_files
+from sojourn.base import sources, suggest, whole_files
 from sojourn.base.core import SojournError
-from sojourn.scaffold.kinds import KINDS, Kind, Left, Place, fill, kind
+from sojourn.scaffold.kinds import KINDS, OF_SOURCES, Kind, Left, Place, fill, kind
 
-__all__ = ["Change", "Draft", "apply", "draft", "insert", "tree"]
-
-_MARKS: Final = ("Cargo.toml", "crates/aqm/src/registry.rs", "python/sojourn/__init__.py")
-"""Files by which the source tree is recognised."""
+__all__ = ["Change", "Draft", "apply", "draft", "insert"]
 
 _LONGEST: Final = 24
 """Characters of a name: lines that hold it twice then need no other layout."""
@@ -92,11 +89,6 @@ class Draft:
     left: tuple[Left, ...] = field(default=())
 
 
-def tree(start: Path) -> Path | None:
-    """Return the source tree of Sojourn that a folder belongs to; None where it belongs to none."""
-    return next((one for one in (start, *start.parents) if all((one / mark).is_file() for mark in _MARKS)), None)
-
-
 def draft(of: str, name: str, *, start: Path, title: str | None = None, here: bool = False) -> Draft:
     """Return the changes that add something.
 
@@ -120,15 +112,17 @@ def draft(of: str, name: str, *, start: Path, title: str | None = None, here: bo
     """
     if of not in KINDS:
         raise SojournError(suggest.unknown("kind", of, KINDS))
-    chosen = kind(of)
-    _check_form(chosen, name, title)
-    found = tree(start)
-    if chosen.needs_tree and (here or found is None):
-        others = " or ".join(one for one in KINDS if not kind(one).needs_tree)
-        where = "--here writes files of a user" if here else f"{start} is not in a clone of Sojourn's sources"
+    found = sources.tree(start)
+    if of in OF_SOURCES and (here or found is None or sources.root() is None):
+        others = " or ".join(one for one in KINDS if one not in OF_SOURCES)
+        where = "this package is installed without them"
+        if here or found is None:
+            where = "--here writes files of a user" if here else f"{start} is not in a clone of Sojourn's sources"
         raise SojournError(
             f"`new {of}` changes Sojourn's sources, and {where}; run it in a clone without --here, or use: {others}"
         )
+    chosen = kind(of)
+    _check_form(chosen, name, title)
     root = start if here or found is None else found
     in_tree = not here and found is not None
     values = _values(chosen, name, title, in_tree=in_tree)
@@ -355,8 +349,9 @@ def _packaged(of: Kind) -> list[str]:
         from sojourn.model.network import bundled_scenarios
 
         return list(bundled_scenarios())
-    folder = Path(__file__).parents[1] / "papers" / "studies"
-    return [one.name for one in folder.iterdir() if (one / "README.md").is_file()] if folder.is_dir() else []
+    from sojourn.studies.papers import documents
+
+    return documents.names()
 
 
 def _reserved() -> frozenset[str]:

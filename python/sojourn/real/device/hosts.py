@@ -118,16 +118,6 @@ class Hosts:
             prefix = [f"{address}/24"] if ":" not in address else [f"{address}/64", "nodad"]
             self.run(host, "ip", "address", "add", *prefix, "dev", "eth0")
 
-    def unplug(self, port: str) -> None:
-        """Delete ``port-a`` or ``port-b``, and with it the only interface of the host at its other end."""
-        self.run("device", "ip", "link", "delete", port)
-
-    def plug(self, port: str) -> None:
-        """Make what :meth:`unplug` deleted."""
-        host = self.clients[0] if port == "port-a" else "server"
-        self._cable("device", port, host, "eth0")
-        self._address(host)
-
     def _namespace(self, host: str) -> None:
         name = self.namespace(host)
         _system("ip", "netns", "add", name)

@@ -23,7 +23,7 @@ from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.results import headline, metrics
 from sojourn.stats import Floats
-from sojourn.studies.papers import shipped
+from sojourn.studies.papers import extension
 from sojourn.studies.papers.judge import Values
 from sojourn.studies.papers.model import Condition, Paper, Reading
 from sojourn.studies.papers.runs import slug
@@ -186,7 +186,7 @@ class Runner:
 
     def modes(self, reading: Reading, conditions: Sequence[Condition]) -> dict[Key, str]:
         """Return by condition what stands for :data:`MODE` in the texts of schemes, if the paper has such texts."""
-        hook = shipped.hook(self.paper.folder, "modes")
+        hook = extension.hook(self.paper.folder, "modes")
         return hook(self, reading, conditions) if hook else {}
 
     def measure(
@@ -209,7 +209,7 @@ class Runner:
             for cells, of in zip(several, runs, strict=True)
         ]
         wanted = sorted({run for _, own in each for run in own})
-        table, more = _table(store, wanted), shipped.hook(self.paper.folder, "columns")
+        table, more = _table(store, wanted), extension.hook(self.paper.folder, "columns")
         if more is not None:
             table = table.join(more(self.paper, store, each, wanted, is_base=reading is self.paper.readings[0]))
         columns = {str(name): table[name].to_numpy(dtype=np.float64) for name in table.columns}

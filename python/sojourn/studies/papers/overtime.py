@@ -17,7 +17,7 @@ from sojourn.base.units import to_ns
 from sojourn.plan import read
 from sojourn.plan.store import Store
 from sojourn.results import fairness, headline
-from sojourn.studies.papers import figures, shipped
+from sojourn.studies.papers import extension, figures
 from sojourn.studies.papers.execute import Measured, Runner, Trace, Traces, cells_of, plan_of
 from sojourn.studies.papers.figures import Figure
 from sojourn.studies.papers.model import Condition, Reading
@@ -39,7 +39,7 @@ def run(runner: Runner, measured: Measured) -> Measured:
     """
     traces: Traces = {}
     raw, paper = dict(measured.raw), runner.paper
-    more = shipped.hook(paper.folder, "over_time")
+    more = extension.hook(paper.folder, "over_time")
     for figure in figures.load(paper):
         if figure.kind != "series":
             continue

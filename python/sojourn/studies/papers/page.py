@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base import core
-from sojourn.studies.papers import evidence, figures, picture, record, report_figures, shipped
+from sojourn.studies.papers import evidence, extension, figures, picture, record, report_figures
 from sojourn.studies.papers.checks import read_toml
 from sojourn.studies.papers.execute import Measured
 from sojourn.studies.papers.judge import Outcome
@@ -28,7 +28,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
     `size` is ``quick`` or ``full``, and `more` are sections after those of the hook ``sections``.
     """
     page = _Page(paper, measured, judged)
-    all_figures, sections = figures.load(paper), shipped.hook(paper.folder, "sections")
+    all_figures, sections = figures.load(paper), extension.hook(paper.folder, "sections")
     drawn = [report_figures.part(paper, measured, figure) for figure in all_figures]
     homes: dict[str, list[Claim]] = {figure.name: [] for figure in all_figures}
     for claim in paper.claims:
