@@ -1,4 +1,4 @@
-use crate::pfifo::Pfifo;
+use crate::schemes::pfifo::Pfifo;
 use crate::{
     replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random, Reads,
 };

@@ -21,7 +21,7 @@
 //! | | `Plog N` | `max_p`, (max - min) 2^-N, as old kernels |
 //! | | `bandwidth`, `Scell_log` | no effect: idle time is measured at the present rate of the link |
 //! | `red` | `adaptative`, `qevent NAME block N` | `adaptive`; no effect |
-//! | `pie`, `fq_pie` | whole `alpha`, `beta` | sixteenths of a Hz; `0.125` and `2Hz` are Hz ([`Gain`](crate::pie::Gain)) |
+//! | `pie`, `fq_pie` | whole `alpha`, `beta` | sixteenths of a Hz; `0.125` and `2Hz` are Hz ([`Gain`](crate::schemes::pie::Gain)) |
 //! | | `dq_rate_estimator` | `delay departure_rate`; with `no_` before it, not that |
 //! | `fq_pie` | `ecn_prob N` | `mark_ecnth N%` |
 //! | `fq_codel` | an answer of tc's without `ecn` | `noecn` |

@@ -5,10 +5,10 @@
 
 #[path = "contract/body.rs"]
 mod body;
-#[path = "../../../fuzz/kept.rs"]
-mod kept;
 #[path = "contract/broken.rs"]
 mod broken;
+#[path = "../../../fuzz/kept.rs"]
+mod kept;
 
 use sojourn_aqm::registry::{self, Entry};
 use sojourn_aqm::{Config, Param};

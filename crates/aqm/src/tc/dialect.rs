@@ -66,7 +66,7 @@ const SFB: Words = &[("penalty", Idle(0, None)), ("rate", Value), ("burst", Valu
 const SFQ: Words =
     &[("redflowlimit", Value), ("avpkt", Value), ("burst", Value), ("probability", Value), ("ewma", Value)];
 
-/// Besides those that [`Cake`](crate::cake::Cake) itself lists and those for links (`framing::WORDS`).
+/// Besides those that [`Cake`](crate::schemes::cake::Cake) itself lists and those for links (`framing::WORDS`).
 const CAKE: Words = &[
     ("nat", Idle(0, Some("addresses are hashed as the packets carry them"))),
     ("nonat", Idle(0, None)),
@@ -95,7 +95,7 @@ fn words(kind: &str) -> Words {
 /// What `word` is to tc in a text for `kind`.
 pub(super) fn word(kind: &str, word: &str) -> Option<Word> {
     match kind {
-        "cake" if crate::framing::Word::find(word).is_some() => return Some(Flag),
+        "cake" if crate::link::framing::Word::find(word).is_some() => return Some(Flag),
         _ => {}
     }
     words(kind).iter().find(|(name, _)| *name == word).map(|(_, word)| *word)

@@ -1,7 +1,7 @@
 //! A tin's queues and the rotations that they are in.
 
-use crate::cobalt::Control;
-use crate::pool::Chain;
+use crate::queues::pool::Chain;
+use crate::schemes::cobalt::Control;
 
 /// No queue.
 const NONE: u32 = u32::MAX;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::red::law;
+use crate::schemes::red::law;
 use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
 use crate::{Ecn, Random};
 use alloc::vec::Vec;

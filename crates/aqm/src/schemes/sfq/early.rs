@@ -1,9 +1,9 @@
 //! RED inside SFQ's queues (tc-sfq(8): "the optional RED module"; behaviour as of Linux's sch_sfq).
 
 use super::Params;
-use crate::pool::{Chain, Pool};
-use crate::red::average::Average;
-use crate::red::law::{self, Band, Count, Region};
+use crate::queues::pool::{Chain, Pool};
+use crate::schemes::red::average::Average;
+use crate::schemes::red::law::{self, Band, Count, Region};
 use crate::{Cx, Internal, Packet};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::codel::Codel;
-use crate::pfifo::{Bfifo, Pfifo};
+use crate::schemes::codel::Codel;
+use crate::schemes::pfifo::{Bfifo, Pfifo};
 use crate::test_host::DisciplineHost;
 use crate::Ecn;
 use sojourn_units::Span;
@@ -160,7 +160,10 @@ fn the_inner_limit_is_never_met() {
 fn each_queue_has_its_own_codel() {
     let (mut host, mut queue) = (
         DisciplineHost::new(),
-        FairQueue::<Codel>::new(Params::default(), Codel::in_fair_queue(None, crate::codel::Params::default())),
+        FairQueue::<Codel>::new(
+            Params::default(),
+            Codel::in_fair_queue(None, crate::schemes::codel::Params::default()),
+        ),
     );
     let mut bulk = Vec::new();
     let mut lost_sparse = 0;
@@ -186,8 +189,10 @@ fn each_queue_has_its_own_codel() {
 #[test]
 fn overflow_is_told_to_the_inner_algorithm() {
     for (count_overflow, expected) in [(false, 0.0), (true, 5.0)] {
-        let params =
-            crate::codel::Params { count_overflow, ..Codel::in_fair_queue(None, crate::codel::Params::default()) };
+        let params = crate::schemes::codel::Params {
+            count_overflow,
+            ..Codel::in_fair_queue(None, crate::schemes::codel::Params::default())
+        };
         let fair = Params { limit: Packets::new(9), ..Params::default() };
         let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Codel>::new(fair, params));
         offer(&mut host, &mut queue, 1, 1500, 10);
@@ -243,7 +248,7 @@ fn a_rate_change_reaches_every_queue_at_the_old_rate() {
         }
     }
     impl Algorithm for Probe {
-        type Params = crate::pfifo::PfifoParams;
+        type Params = crate::schemes::pfifo::PfifoParams;
         const ABOUT: crate::About = Pfifo::ABOUT;
         fn set_params(&mut self, params: &Self::Params) {
             *self = Self::new(params);
@@ -280,9 +285,12 @@ fn impossible_parameters_are_refused_by_name() {
 
 #[test]
 fn with_mtu_counts_all_the_other_queues_count_against_the_last_packet() {
-    use crate::codel::MtuCounts;
+    use crate::schemes::codel::MtuCounts;
     for (mtu_counts, loses) in [(MtuCounts::Queue, false), (MtuCounts::All, true)] {
-        let params = crate::codel::Params { mtu_counts, ..Codel::in_fair_queue(None, crate::codel::Params::default()) };
+        let params = crate::schemes::codel::Params {
+            mtu_counts,
+            ..Codel::in_fair_queue(None, crate::schemes::codel::Params::default())
+        };
         let fair = Params { flows: 65536, ..Params::default() };
         let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Codel>::new(fair, params));
         offer(&mut host, &mut queue, 2, 1500, 10);

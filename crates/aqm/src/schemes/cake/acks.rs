@@ -7,7 +7,7 @@
 //! candidate, and those before it are none any more (Linux: a change of ECE or CWR says something that must not be lost); Linux
 //! also drops a SACK that a later one covers. Linux lets a data packet trigger too; here only a pure ACK does.
 
-use crate::pool::{Chain, Pool};
+use crate::queues::pool::{Chain, Pool};
 
 /// The place of the packet that the last one of `chain` makes superfluous.
 pub(super) fn superfluous(pool: &Pool, chain: &Chain, aggressive: bool) -> Option<u32> {

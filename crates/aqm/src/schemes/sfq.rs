@@ -41,9 +41,9 @@ mod early;
 
 use crate::acts::{Acts, ANY, ON};
 use crate::discipline::standalone;
-use crate::fair::lists::{Flow, Rotation, NONE};
-use crate::fattest::Fattest;
-use crate::pool::{Chain, Pool};
+use crate::queues::fair::lists::{Flow, Rotation, NONE};
+use crate::queues::fattest::Fattest;
+use crate::queues::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;
 use alloc::format;
@@ -120,7 +120,7 @@ pub struct Sfq {
 impl Sfq {
     fn bucket(&self, flow: u32) -> usize {
         let seed = self.seed.unwrap_or(0).wrapping_add(self.generation);
-        crate::fair::hash(flow, seed, self.buckets.len())
+        crate::queues::fair::hash(flow, seed, self.buckets.len())
     }
 
     /// Joins the queue of its flow, or is dropped where that has no room.

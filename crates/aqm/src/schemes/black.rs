@@ -41,9 +41,9 @@
 //! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
 //!   Area Network", section III.D, equations 3 and 4.
 
-use crate::flow_table::FlowTable;
-use crate::red::law::{linear, Region};
-use crate::red::{self, Length, Red};
+use crate::queues::flow_table::FlowTable;
+use crate::schemes::red::law::{linear, Region};
+use crate::schemes::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
 use alloc::string::String;

@@ -4,7 +4,7 @@ use super::flows::{Flow, Lists, Set};
 use super::seen::Seen;
 use super::ways::Ways;
 use super::{Params, MTU};
-use crate::cobalt::{self, Control};
+use crate::schemes::cobalt::{self, Control};
 use crate::{Backlog, Cx};
 use alloc::vec::Vec;
 use sojourn_units::{BitRate, Instant, Span};

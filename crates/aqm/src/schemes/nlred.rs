@@ -22,8 +22,8 @@
 //! * M. Barczyk and A. Chydzinski, "AQM based on the queue length: A real-network study", PLoS ONE 17(2), e0263407, 2022.
 
 use crate::acts::{Acts, ON};
-use crate::red::law::Square;
-use crate::red::{self, Length, Red};
+use crate::schemes::red::law::Square;
+use crate::schemes::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
@@ -131,7 +131,7 @@ impl Algorithm for Nlred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::red::law::{Band, Curve, Linear, Region};
+    use crate::schemes::red::law::{Band, Curve, Linear, Region};
     use crate::test_host::{canonical, close, refused, Fate, Host};
     use crate::Reason;
 

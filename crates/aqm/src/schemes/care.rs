@@ -39,7 +39,7 @@
 //! * K. P. Burnham and W. S. Overton, "Estimation of the size of a closed population when capture probabilities vary among
 //!   animals", Biometrika 65(3), 1978.
 
-use crate::flow_table::FlowTable;
+use crate::queues::flow_table::FlowTable;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
 use alloc::string::String;

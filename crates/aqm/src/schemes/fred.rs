@@ -44,9 +44,9 @@
 //! * S. Hassan, A. F. Hassan and S. Arif, "A Fairness Investigation on Active Queue Management Schemes in Wireless Local
 //!   Area Network", section III.B.
 
-use crate::flow_table::FlowTable;
-use crate::red::law::Region;
-use crate::red::{self, Length, Red};
+use crate::queues::flow_table::FlowTable;
+use crate::schemes::red::law::Region;
+use crate::schemes::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};

@@ -175,7 +175,7 @@ impl Cake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cake::Params;
+    use crate::schemes::cake::Params;
     use crate::Standalone;
 
     /// Packets of flow n, which become sparse, so that their queue is taken.

@@ -64,11 +64,11 @@
 //! * tc-cake(8), for parameters and defaults, and Linux's sch_cake for behaviour.
 
 use crate::acts::{Acts, Kind};
-use crate::cobalt::Verdict;
-use crate::codel::ControlLaw;
 use crate::discipline::standalone;
-use crate::fattest::Fattest;
-use crate::pool::Pool;
+use crate::queues::fattest::Fattest;
+use crate::queues::pool::Pool;
+use crate::schemes::cobalt::Verdict;
+use crate::schemes::codel::ControlLaw;
 use crate::{
     About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reads, Reason, Standalone,
 };
@@ -92,7 +92,7 @@ mod tests;
 mod tins;
 mod ways;
 
-pub use crate::framing::{LinkLayer, Overhead};
+pub use crate::link::framing::{LinkLayer, Overhead};
 pub use tins::Diffserv;
 
 crate::choice! {

@@ -1,4 +1,4 @@
-use crate::flow_table::FlowTable;
+use crate::queues::flow_table::FlowTable;
 use alloc::vec::Vec;
 use sojourn_units::{Instant, Span};
 

@@ -34,7 +34,7 @@
 //!   bandwidth allocation", IEEE INFOCOM 2000, figure 1.
 //! * tc-choke(8).
 
-use crate::red::{self, Length, Red};
+use crate::schemes::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Excess, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
@@ -170,7 +170,7 @@ impl Algorithm for Choke {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::red::law;
+    use crate::schemes::red::law;
     use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::{Ecn, Random};
     use alloc::vec::Vec;

@@ -25,7 +25,7 @@
 //!   Hassan and Arif refer.
 
 use crate::acts::{Acts, ON};
-use crate::red::{self, Length, Red};
+use crate::schemes::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reads, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
@@ -171,7 +171,7 @@ impl Algorithm for Shred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::red::law::{Band, Region};
+    use crate::schemes::red::law::{Band, Region};
     use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
     use crate::Random;
     use sojourn_units::Span;

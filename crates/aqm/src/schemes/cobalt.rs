@@ -36,7 +36,7 @@
 //!   2023, section 2.5.
 
 use crate::acts::{Acts, Kind};
-use crate::codel::{ControlLaw, Spacing};
+use crate::schemes::codel::{ControlLaw, Spacing};
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{Bytes, Instant, Probability, Span};

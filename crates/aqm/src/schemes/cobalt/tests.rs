@@ -1,5 +1,5 @@
 use super::*;
-use crate::fair;
+use crate::queues::fair;
 use crate::test_host::{canonical, refused, DisciplineHost, Stream};
 use crate::{Discipline, Ecn, FairQueue, Fifo, Random};
 use std::vec::Vec;

@@ -29,9 +29,9 @@
 //! * M. Shreedhar and G. Varghese, "Efficient Fair Queueing using Deficit Round Robin", ACM SIGCOMM 1995, section 3.
 
 use crate::discipline::standalone;
-use crate::fair::lists::{Flow, Rotation, NONE};
-use crate::fattest::Fattest;
-use crate::pool::{Chain, Pool};
+use crate::queues::fair::lists::{Flow, Rotation, NONE};
+use crate::queues::fattest::Fattest;
+use crate::queues::pool::{Chain, Pool};
 use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
 use alloc::boxed::Box;
 use alloc::format;
@@ -84,7 +84,7 @@ impl Drr {
             Some(seed) => seed,
             None => *self.perturbation.insert(cx.random.next_u64()),
         };
-        let slot = crate::fair::hash(packet.flow, seed, self.slots.len());
+        let slot = crate::queues::fair::hash(packet.flow, seed, self.slots.len());
         let at = self.slots[slot];
         if at == NONE {
             return self.first_use(slot);

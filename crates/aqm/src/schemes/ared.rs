@@ -28,7 +28,7 @@
 //!   management", 2001, sections 4 and 5.
 
 use crate::acts::{Acts, NONE, ON};
-use crate::red::{self, Length, Red};
+use crate::schemes::red::{self, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
