@@ -2,7 +2,7 @@
 
 use crate::Error;
 use sojourn_aqm::schemes::dropping_function::{Count, Params};
-use sojourn_aqm::{threshold, Algorithm, Config, Limit, Parameters};
+use sojourn_aqm::{schemes::threshold, Algorithm, Config, Limit, Parameters};
 
 /// The largest number of packets that a table may hold.
 pub const MOST: usize = 1 << 20;
