@@ -28,8 +28,8 @@
 //!   management", 2001, sections 4 and 5.
 
 use crate::acts::{Acts, NONE, ON};
-use crate::schemes::red::{self, Length, Red};
-use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
+use crate::schemes::red::{self, as_red, Length, Red};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Parameters, Queue};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 
@@ -69,57 +69,27 @@ crate::params! {
     }
 }
 
-impl From<&Params> for red::Params {
-    fn from(p: &Params) -> Self {
-        Self {
-            limit: p.limit,
-            min: p.min,
-            max: p.max,
-            max_p: p.max_p,
-            w: p.w,
-            avpkt: p.avpkt,
-            gentle: p.gentle,
-            wait: p.wait,
-            bytemode: p.bytemode,
-            ecn: p.ecn,
-            harddrop: p.harddrop,
-            nodrop: false,
-            adaptive: true,
-            target: p.target,
-            interval: p.interval,
-            alpha: p.alpha,
-            beta: p.beta,
-        }
-    }
-}
-
 /// [`Red`] with `adaptive` on.
 #[derive(Clone, Debug)]
-pub struct Ared(Red);
+pub struct Ared {
+    red: Red,
+}
+
+/// [`red`]'s parameters.
+fn red(params: &Params) -> red::Params {
+    red::Params { adaptive: true, ..red::Params::of(params) }
+}
 
 impl Aqm for Ared {
-    #[inline]
-    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        self.0.advance(now, rate, queue);
-    }
+    as_red!();
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
-        self.0.enqueue(cx, queue, packet);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        self.0.dequeue(cx, queue)
-    }
-
-    #[inline(always)]
-    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
-        self.0.passes(now, rate, queue)
+        self.red.enqueue(cx, queue, packet);
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
-        self.0.internals(visit);
+        self.red.internals(visit);
     }
 }
 
@@ -136,31 +106,19 @@ impl Algorithm for Ared {
     const PRESETS: &'static [&'static str] = &["shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
-        let thesis = red::Params::shu2023();
-        (name == "shu2023").then(|| Params {
-            limit: thesis.limit,
-            min: thesis.min,
-            max: thesis.max,
-            max_p: thesis.max_p,
-            w: thesis.w,
-            avpkt: thesis.avpkt,
-            gentle: thesis.gentle,
-            wait: thesis.wait,
-            harddrop: thesis.harddrop,
-            ..Params::default()
-        })
+        (name == "shu2023").then(|| Params::default().with_shared(&red::Params::shu2023()))
     }
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::from(params).check()
+        red(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.0.set_params(&params.into());
+        self.red.set_params(&red(params));
     }
 
     fn new(params: &Params) -> Self {
-        Self(Red::new(&params.into()))
+        Self { red: Red::new(&red(params)) }
     }
 }
 

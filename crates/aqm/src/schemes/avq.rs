@@ -175,11 +175,6 @@ impl Aqm for Avq {
         self.adapt(now, amount);
     }
 
-    #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        queue.pop()
-    }
-
     #[inline(always)]
     fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
         self.advance(now, rate, queue);
@@ -260,8 +255,8 @@ impl Algorithm for Avq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-    use crate::{Ecn, Random};
+    use crate::test_host::{canonical, close, refused, Fate, Host};
+    use crate::Ecn;
 
     /// C = 1 MB/s (1000 packets a second), Ct at first 0.8 MB/s.
     fn host(change: impl FnOnce(&mut Params)) -> Host<Avq> {
@@ -369,64 +364,6 @@ mod tests {
         }
         // 10 s: 9800 packets, give or take what the virtual buffer holds.
         assert!((9790..=9810).contains(&entered), "{entered}");
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes")]
-    fn a_random_walk_agrees_with_the_pseudocode() {
-        for (seed, ecn) in [(1, false), (2, true)] {
-            let params = Params {
-                limit: Limit::packets(30),
-                buffer: Some(Limit::Bytes(Bytes::new(12_000))),
-                alpha: 20.0,
-                ecn,
-                ..Params::default()
-            };
-            let mut host = Host::<Avq>::new(params);
-            let mut script = Stream::new(seed);
-            let (c, mut ct, mut vq, mut t_vq, mut t_c, mut q, mut signals) = (1e6, None, 0.0, 0.0, 0.0, 0, 0);
-            for step in 0..20_000 {
-                host.wait(Span::from_micros(script.below(600)));
-                let t = host.now.seconds();
-                if script.below(100) < if (step / 1000) % 2 == 0 { 55 } else { 40 } {
-                    host.bytes = 40 + script.below(1460) as u32;
-                    host.ecn = Ecn::from_bits(script.below(3) as u8);
-                    let b = f64::from(host.bytes);
-                    let old = ct.unwrap_or(0.8 * c);
-                    if ct.is_none() {
-                        t_c = t;
-                    }
-                    ct = Some(old);
-                    vq = f64::max(vq - old * (t - t_vq), 0.0);
-                    t_vq = t;
-                    let expected = if q >= 30 {
-                        Fate::Dropped(Reason::Overflow)
-                    } else if vq + b > 12_000.0 {
-                        signals += 1;
-                        if ecn && host.ecn != Ecn::NotEct {
-                            Fate::Marked
-                        } else {
-                            Fate::Dropped(Reason::Early)
-                        }
-                    } else {
-                        vq += b;
-                        Fate::Queued
-                    };
-                    assert_eq!(host.arrive(), expected, "step {step}");
-                    if !matches!(expected, Fate::Dropped(_)) {
-                        q += 1;
-                        ct = Some(f64::clamp(old + 20.0 * (0.98 * c * (t - t_c) - b), 0.0, c));
-                        t_c = t;
-                    }
-                } else {
-                    q -= usize::from(host.send().is_some());
-                }
-                if let Some(ct) = ct {
-                    assert!((capacity(&mut host) - ct).abs() < 1e-9 * c, "step {step}");
-                }
-            }
-            assert!(signals > 500, "{signals}");
-        }
     }
 
     #[test]

@@ -43,7 +43,7 @@
 
 use crate::queues::flow_table::FlowTable;
 use crate::schemes::red::law::{linear, Region};
-use crate::schemes::red::{self, Length, Red};
+use crate::schemes::red::{self, as_red, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
 use alloc::string::String;
@@ -84,21 +84,6 @@ crate::params! {
         avpkt: Bytes = Bytes::new(1000),
         /// Mark ECN-capable packets where RED would drop them (our choice).
         ecn: bool = false,
-    }
-}
-
-impl From<&Params> for red::Params {
-    fn from(p: &Params) -> Self {
-        Self {
-            limit: p.limit,
-            min: Some(Length::Packets(p.min)),
-            max: Some(Length::Packets(p.max)),
-            max_p: p.max_p,
-            w: Some(p.w),
-            avpkt: p.avpkt,
-            ecn: p.ecn,
-            ..Self::default()
-        }
     }
 }
 
@@ -170,10 +155,7 @@ impl Black {
 }
 
 impl Aqm for Black {
-    #[inline]
-    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        self.red.advance(now, rate, queue);
-    }
+    as_red!();
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
@@ -199,16 +181,6 @@ impl Aqm for Black {
             return queue.push(packet);
         }
         self.red.decide(cx, queue, packet, &band);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        self.red.dequeue(cx, queue)
-    }
-
-    #[inline(always)]
-    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
-        self.red.passes(now, rate, queue)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -243,7 +215,7 @@ impl Algorithm for Black {
         if !(1..=256).contains(&params.cache) {
             return Err(format!("cache is {}; allowed: 1 to 256 flows", params.cache));
         }
-        red::Params::from(params).check()
+        red::Params::of(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
@@ -252,14 +224,14 @@ impl Algorithm for Black {
         if room != self.room {
             (self.cache, self.room) = (FlowTable::with_room_for(8 * room), room);
         }
-        self.red.set_params(&params.into());
+        self.red.set_params(&red::Params::of(params));
         (self.q_th, self.m, self.hit) = (params.q_th.get(), u64::from(params.m), params.hit);
     }
 
     fn new(params: &Params) -> Self {
         let room = params.cache as usize;
         Self {
-            red: Red::new(&params.into()),
+            red: Red::new(&red::Params::of(params)),
             q_th: params.q_th.get(),
             m: u64::from(params.m),
             hit: params.hit,

@@ -200,8 +200,8 @@ impl Algorithm for Blue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-    use crate::{Ecn, Random};
+    use crate::test_host::{canonical, close, refused, Fate, Host};
+    use crate::Ecn;
 
     fn params() -> Params {
         let (d1, d2) = (Probability::clamped(0.25), Probability::clamped(0.0625));
@@ -322,66 +322,6 @@ mod tests {
         let mut host = Host::<Blue>::new(params());
         host.with(|blue| blue.overflowed(Instant::ZERO, 3));
         close(host.internal("probability"), 0.25);
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes")]
-    fn a_random_walk_agrees_with_the_figure() {
-        for idle in [Idle::Event, Idle::Lasting] {
-            let freeze = 3_000_000;
-            let mut host = Host::<Blue>::new(Params {
-                limit: Limit::packets(6),
-                freeze_time: Span::from_nanos(freeze),
-                idle,
-                d1: Probability::clamped(0.03),
-                d2: Probability::clamped(0.01),
-                ..Params::default()
-            });
-            let (mut draws, mut script) = (host.random.clone(), Stream::new(17));
-            let (mut p, mut last, mut waiting, mut idling) = (0.0_f64, None::<u64>, 0_u64, false);
-            let mut fates = [0; 4];
-            for step in 0..30_000 {
-                // Whole tenths of the freeze time, so that its end is met exactly too.
-                let pause = if script.below(200) == 0 { script.below(100) } else { script.below(3) };
-                host.wait(Span::from_nanos(freeze / 10 * pause));
-                let now = host.now.nanos();
-                while let (true, Idle::Lasting, Some(before)) = (idling, idle, last) {
-                    if now <= before + freeze {
-                        break;
-                    }
-                    (p, last) = ((p - 0.01).max(0.0), Some(before + freeze));
-                }
-                let free = last.is_none_or(|before| now - before > freeze);
-                if script.below(100) < [35, 80, 50][(step / 200) % 3] {
-                    let expected = if waiting == 6 {
-                        if free {
-                            (p, last) = ((p + 0.03).min(1.0), Some(now));
-                        }
-                        Fate::Dropped(Reason::Overflow)
-                    } else if p > 0.0 && draws.uniform() < p {
-                        Fate::Dropped(Reason::Early)
-                    } else {
-                        waiting += 1;
-                        Fate::Queued
-                    };
-                    assert_eq!(host.arrive(), expected, "step {step}");
-                    fates[if let Fate::Dropped(reason) = expected { reason as usize } else { 3 }] += 1;
-                } else if host.send().is_some() {
-                    waiting -= 1;
-                    idling = false;
-                } else {
-                    if free {
-                        (p, last) = ((p - 0.01).max(0.0), Some(now));
-                    }
-                    idling = true;
-                }
-                let seen = host.internal("probability");
-                assert!((seen - p).abs() < 1e-9, "step {step}: {seen} {p}");
-                // The model's sum, so that rounding never decides.
-                host.with(|blue| blue.probability = p);
-            }
-            assert!(fates[0] > 100 && fates[1] > 100 && fates[3] > 1000, "{fates:?}");
-        }
     }
 
     #[test]

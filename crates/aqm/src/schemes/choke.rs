@@ -34,7 +34,7 @@
 //!   bandwidth allocation", IEEE INFOCOM 2000, figure 1.
 //! * tc-choke(8).
 
-use crate::schemes::red::{self, Length, Red};
+use crate::schemes::red::{self, as_red, Red};
 use crate::{About, Algorithm, Aqm, Cx, Excess, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
@@ -59,21 +59,6 @@ crate::params! {
     }
 }
 
-impl From<&Params> for red::Params {
-    fn from(p: &Params) -> Self {
-        Self {
-            limit: Limit::Packets(p.limit),
-            min: Some(Length::Packets(p.min)),
-            max: Some(Length::Packets(p.max)),
-            max_p: p.max_p,
-            w: Some(p.w),
-            avpkt: p.avpkt,
-            ecn: p.ecn,
-            ..Self::default()
-        }
-    }
-}
-
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
 pub struct Choke {
@@ -95,10 +80,7 @@ impl Choke {
 }
 
 impl Aqm for Choke {
-    #[inline]
-    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        self.red.advance(now, rate, queue);
-    }
+    as_red!();
 
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
@@ -115,16 +97,6 @@ impl Aqm for Choke {
         }
         let band = self.red.band;
         self.red.decide(cx, queue, packet, &band);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        self.red.dequeue(cx, queue)
-    }
-
-    #[inline(always)]
-    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
-        self.red.passes(now, rate, queue)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -147,11 +119,11 @@ impl Algorithm for Choke {
     };
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::from(params).check()
+        red::Params::of(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&params.into());
+        self.red.set_params(&red::Params::of(params));
     }
 
     const EXCESS: Excess = Excess::Newest;
@@ -163,16 +135,16 @@ impl Algorithm for Choke {
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&params.into()), matches: 0 }
+        Self { red: Red::new(&red::Params::of(params)), matches: 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schemes::red::law;
-    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-    use crate::{Ecn, Random};
+
+    use crate::test_host::{canonical, close, refused, Fate, Host};
+    use crate::Ecn;
     use alloc::vec::Vec;
 
     /// The average is the queue length that an arrival finds.
@@ -261,85 +233,6 @@ mod tests {
         // avg (14 + 0)/2 = 7: p_b = 0.1 x 2/10, count 0; one draw, which is RED's.
         assert_eq!((host.arrive(), host.random.draws), (Fate::Queued, 1));
         close(host.internal("probability"), 0.02);
-    }
-
-    /// The paper's flow chart on lists, against the algorithm on a random walk of several flows.
-    #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes")]
-    fn a_random_walk_agrees_with_the_flow_chart() {
-        let (w, max_p) = (0.02, 0.3);
-        let (min, max, limit) = (5.0, 15.0, 18);
-        let mut host = Host::<Choke>::new(Params {
-            w: Probability::clamped(w),
-            max_p: Probability::clamped(max_p),
-            limit: Packets::new(limit as u64),
-            ..Params::default()
-        });
-        let mut draws = host.random.clone();
-        let mut script = Stream::new(3);
-        let (mut avg, mut count, mut idle) = (0.0_f64, -1.0, None);
-        let mut waiting: Vec<u32> = Vec::new();
-        let mut fates = [0; 4];
-        for step in 0..40_000 {
-            host.wait(sojourn_units::Span::from_micros(script.below(900)));
-            let now = host.now.seconds();
-            // The small weight lets the queue fill before the average follows.
-            let load = if (step / 400) % 2 == 0 { 65 } else { 40 };
-            if script.below(100) >= load {
-                if host.send().is_some() {
-                    waiting.remove(0);
-                    idle = None;
-                } else {
-                    idle = idle.or(Some(now));
-                }
-                continue;
-            }
-            host.flow = [0, 0, 0, 1, 2, 3, 4, 5][script.below(8) as usize];
-            match (waiting.is_empty(), idle) {
-                (true, Some(since)) => {
-                    avg *= libm::pow(1.0 - w, (now - since) * 1000.0);
-                    idle = Some(now);
-                }
-                _ => {
-                    avg = (1.0 - w) * avg + w * waiting.len() as f64;
-                    idle = None;
-                }
-            }
-            let drawn = (avg > min && !waiting.is_empty()).then(|| draws.below(waiting.len() as u64) as usize);
-            let matched = drawn.filter(|drawn| waiting[*drawn] == host.flow);
-            let expected = if let Some(matched) = matched {
-                waiting.remove(matched);
-                Fate::Dropped(Reason::Flow)
-            } else if waiting.len() >= limit {
-                count = 0.0;
-                Fate::Dropped(Reason::Overflow)
-            } else if avg < min {
-                count = -1.0;
-                Fate::Queued
-            } else if avg >= max {
-                count = 0.0;
-                Fate::Dropped(Reason::Early)
-            } else {
-                count += 1.0;
-                let p_a = law::uniform(max_p * (avg - min) / (max - min), count);
-                if p_a >= 1.0 || (p_a > 0.0 && draws.uniform() < p_a) {
-                    count = 0.0;
-                    Fate::Dropped(Reason::Early)
-                } else {
-                    Fate::Queued
-                }
-            };
-            assert_eq!(host.arrive(), expected, "step {step}, avg {avg}");
-            match expected {
-                Fate::Dropped(reason) => fates[reason as usize] += 1,
-                _ => {
-                    waiting.push(host.flow);
-                    fates[3] += 1;
-                }
-            }
-            assert_eq!(host.len(), waiting.len() as u64);
-        }
-        assert!(fates.iter().all(|n| *n > 50), "overflow, early, flow, queued: {fates:?}");
     }
 
     #[test]

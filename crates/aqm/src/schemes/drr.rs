@@ -276,8 +276,8 @@ impl Standalone for Drr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_host::{canonical, refused, DisciplineHost, Stream};
-    use crate::{Ecn, Random};
+    use crate::test_host::{canonical, refused, DisciplineHost};
+    use crate::Ecn;
 
     /// Enough slots that the few flows of a test do not collide.
     fn drr(change: impl FnOnce(&mut Params)) -> Drr {
@@ -350,68 +350,6 @@ mod tests {
             // The paper's fairness measure: within quantum + 2 of the longest packet.
             assert!((sent[1] - sent[2]).abs() <= 1514 + 2 * 1500, "{sent:?}");
         }
-    }
-
-    /// The paper's module over plain lists.
-    #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes")]
-    fn a_random_walk_agrees_with_a_direct_model() {
-        let (limit, quantum) = (40, 700);
-        let mut queue = drr(|params| {
-            params.limit = Packets::new(limit);
-            params.quantum = Bytes::new(quantum);
-        });
-        let (mut host, mut script) = (DisciplineHost::new(), Stream::new(3));
-        let mut queues: Vec<Vec<(u64, u64)>> = vec![Vec::new(); 6];
-        let mut met: Vec<usize> = Vec::new();
-        let (mut round, mut deficit, mut given, mut drops) = (Vec::<usize>::new(), [0; 6], false, Vec::new());
-        for step in 0..30_000 {
-            if script.below(100) < if (step / 1000) % 2 == 0 { 60 } else { 40 } {
-                let (flow, bytes) = (script.below(6) as usize, 64 + script.below(1400));
-                let serial = host.offer(&mut queue, flow as u32, bytes as u32, Ecn::NotEct);
-                queues[flow].push((serial, bytes));
-                if !met.contains(&flow) {
-                    met.push(flow);
-                }
-                if !round.contains(&flow) {
-                    round.push(flow);
-                }
-                if queues.iter().map(Vec::len).sum::<usize>() as u64 > limit {
-                    let bytes = |flow: usize| queues[flow].iter().map(|packet| packet.1).sum::<u64>();
-                    let most = met.iter().map(|flow| bytes(*flow)).max().unwrap();
-                    let longest = *met.iter().find(|flow| bytes(**flow) == most).unwrap();
-                    drops.push(queues[longest].pop().unwrap().0);
-                }
-            } else {
-                let expected = loop {
-                    let Some(&flow) = round.first() else { break None };
-                    let Some(&(serial, bytes)) = queues[flow].first() else {
-                        round.remove(0);
-                        (deficit[flow], given) = (0, false);
-                        continue;
-                    };
-                    if !given {
-                        deficit[flow] += quantum;
-                        given = true;
-                    }
-                    if bytes > deficit[flow] {
-                        round.rotate_left(1);
-                        given = false;
-                        continue;
-                    }
-                    deficit[flow] -= bytes;
-                    queues[flow].remove(0);
-                    if queues[flow].is_empty() {
-                        round.remove(0);
-                        (deficit[flow], given) = (0, false);
-                    }
-                    break Some(serial);
-                };
-                assert_eq!(host.take(&mut queue), expected, "step {step}");
-            }
-        }
-        assert!(drops.len() > 500);
-        assert_eq!(host.log.dropped.iter().map(|(serial, _)| *serial).collect::<Vec<_>>(), drops);
     }
 
     #[test]

@@ -548,5 +548,3 @@ impl Standalone for DualPi2 {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod walk;

@@ -46,7 +46,7 @@
 
 use crate::queues::flow_table::FlowTable;
 use crate::schemes::red::law::Region;
-use crate::schemes::red::{self, Length, Red};
+use crate::schemes::red::{self, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
@@ -70,21 +70,6 @@ crate::params! {
         avpkt: Bytes = Bytes::new(1000),
         /// Mark ECN-capable packets where RED would drop them (our choice).
         ecn: bool = false,
-    }
-}
-
-impl From<&Params> for red::Params {
-    fn from(p: &Params) -> Self {
-        Self {
-            limit: p.limit,
-            min: Some(Length::Packets(p.min)),
-            max: Some(Length::Packets(p.max)),
-            max_p: p.max_p,
-            w: Some(p.w),
-            avpkt: p.avpkt,
-            ecn: p.ecn,
-            ..Self::default()
-        }
     }
 }
 
@@ -234,18 +219,18 @@ impl Algorithm for Fred {
         if params.min == Packets::ZERO {
             return Err("min is 0: no flow could queue a packet; allowed: 1 p or more".into());
         }
-        red::Params::from(params).check()
+        red::Params::of(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&params.into());
+        self.red.set_params(&red::Params::of(params));
         (self.minq, self.ecn) = (params.minq.get() as f64, params.ecn);
     }
 
     fn new(params: &Params) -> Self {
         let room = params.limit.in_packets(params.avpkt) as usize;
         Self {
-            red: Red::new(&params.into()),
+            red: Red::new(&red::Params::of(params)),
             minq: params.minq.get() as f64,
             ecn: params.ecn,
             flows: FlowTable::with_room_for(room),

@@ -172,11 +172,6 @@ impl Aqm for Green {
         queue.push(packet);
     }
 
-    #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        queue.pop()
-    }
-
     /// Time alone changes what the next arrival will find, and it is then caught up.
     #[inline(always)]
     fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {

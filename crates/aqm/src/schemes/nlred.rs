@@ -23,7 +23,7 @@
 
 use crate::acts::{Acts, ON};
 use crate::schemes::red::law::Square;
-use crate::schemes::red::{self, Length, Red};
+use crate::schemes::red::{self, as_red, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
@@ -56,52 +56,22 @@ crate::params! {
     }
 }
 
-impl From<&Params> for red::Params {
-    fn from(p: &Params) -> Self {
-        Self {
-            limit: p.limit,
-            min: Some(p.min),
-            max: Some(p.max),
-            max_p: p.max_p,
-            w: Some(p.w),
-            avpkt: p.avpkt,
-            gentle: p.gentle,
-            wait: p.wait,
-            bytemode: p.bytemode,
-            ecn: p.ecn,
-            harddrop: p.harddrop,
-            ..Self::default()
-        }
-    }
-}
-
 /// [`Red`] on the square's curve.
 #[derive(Clone, Debug)]
-pub struct Nlred(Red<Square>);
+pub struct Nlred {
+    red: Red<Square>,
+}
 
 impl Aqm for Nlred {
-    #[inline]
-    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        self.0.advance(now, rate, queue);
-    }
+    as_red!();
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
-        self.0.enqueue(cx, queue, packet);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        self.0.dequeue(cx, queue)
-    }
-
-    #[inline(always)]
-    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
-        self.0.passes(now, rate, queue)
+        self.red.enqueue(cx, queue, packet);
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
-        self.0.internals(visit);
+        self.red.internals(visit);
     }
 }
 
@@ -116,15 +86,15 @@ impl Algorithm for Nlred {
     };
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::from(params).check()
+        red::Params::of(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.0.set_params(&params.into());
+        self.red.set_params(&red::Params::of(params));
     }
 
     fn new(params: &Params) -> Self {
-        Self(Red::new(&params.into()))
+        Self { red: Red::new(&red::Params::of(params)) }
     }
 }
 

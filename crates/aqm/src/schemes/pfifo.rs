@@ -55,11 +55,6 @@ impl Aqm for Pfifo {
         }
     }
 
-    #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        queue.pop()
-    }
-
     #[inline(always)]
     fn passes(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
         true
@@ -74,11 +69,6 @@ impl Aqm for Bfifo {
         } else {
             queue.push(packet);
         }
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        queue.pop()
     }
 
     #[inline(always)]

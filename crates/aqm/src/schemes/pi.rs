@@ -99,11 +99,6 @@ impl Aqm for Pi {
         queue.push(packet);
     }
 
-    #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        queue.pop()
-    }
-
     #[inline(always)]
     fn passes(&mut self, now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
         !self.updates.is_due(now)
@@ -163,8 +158,8 @@ impl Algorithm for Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-    use crate::{Ecn, Random};
+    use crate::test_host::{canonical, close, refused, Fate, Host};
+    use crate::Ecn;
 
     const PERIOD: Span = Span::from_micros(6250);
 
@@ -206,55 +201,6 @@ mod tests {
         assert_eq!(host.arrive(), Fate::Marked);
         host.ecn = Ecn::NotEct;
         assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes")]
-    fn a_random_walk_agrees_with_the_equation() {
-        let params = Params {
-            a: 0.002,
-            b: 0.0019,
-            q_ref: Packets::new(20),
-            limit: Limit::packets(45),
-            tupdate: Span::from_millis(3),
-            ecn: false,
-        };
-        let mut host = Host::<Pi>::new(params.clone());
-        let (mut script, mut draws) = (Stream::new(3), Stream::new(4));
-        host.random = draws.clone();
-        let (mut p, mut q, mut q_old, mut next_ns, mut fates) = (0.0_f64, 0.0, 0.0, None, [0; 3]);
-        for step in 0..20_000 {
-            host.wait(match script.below(1000) {
-                0 => Span::from_millis(script.below(900)),
-                _ => Span::from_micros(script.below(3000)),
-            });
-            let now_ns = host.now.nanos();
-            while next_ns.is_some_and(|next| next <= now_ns) {
-                next_ns = next_ns.map(|next| next + 3_000_000);
-                p = (p + params.a * (q - 20.0) - params.b * (q_old - 20.0)).clamp(0.0, 1.0);
-                q_old = q;
-            }
-            assert!((host.internal("drop_probability") - p).abs() < 1e-9, "step {step}");
-            if script.below(100) < if (step / 2000) % 2 == 0 { 60 } else { 45 } {
-                next_ns = next_ns.or(Some((now_ns / 3_000_000 + 1) * 3_000_000));
-                let expected = if q >= 45.0 {
-                    fates[2] += 1;
-                    Fate::Dropped(Reason::Overflow)
-                } else if p >= 1.0 || (p > 0.0 && draws.uniform() < p) {
-                    fates[1] += 1;
-                    Fate::Dropped(Reason::Early)
-                } else {
-                    fates[0] += 1;
-                    q += 1.0;
-                    Fate::Queued
-                };
-                assert_eq!(host.arrive(), expected, "step {step}");
-            } else {
-                q = f64::max(q - 1.0, 0.0);
-                host.send();
-            }
-        }
-        assert!(fates.iter().all(|n| *n > 50), "{fates:?}");
     }
 
     #[test]

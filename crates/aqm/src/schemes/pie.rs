@@ -586,5 +586,3 @@ impl Algorithm for Pie {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod walk;

@@ -54,7 +54,7 @@ mod length;
 pub use length::Length;
 
 use crate::acts::{Acts, NONE, ON};
-use crate::params::KERNELS;
+use crate::params::{Parameters, KERNELS};
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;
@@ -108,6 +108,11 @@ crate::params! {
 }
 
 impl Params {
+    /// Those of an algorithm that is built on RED.
+    pub(crate) fn of(params: &impl Parameters) -> Self {
+        Self::default().with_shared(params)
+    }
+
     /// How many mean packets a link of `rate` sends in a second.
     fn mean_packets_s(&self, rate: BitRate) -> f64 {
         rate.bytes_s() / self.avpkt.get().max(1) as f64
@@ -336,6 +341,27 @@ impl<C: Curve> Red<C> {
     }
 }
 
+/// What an algorithm over the field `red` leaves to RED: time and departures.
+macro_rules! as_red {
+    () => {
+        #[inline]
+        fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
+            self.red.advance(now, rate, queue);
+        }
+
+        #[inline]
+        fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+            self.red.dequeue(cx, queue)
+        }
+
+        #[inline(always)]
+        fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
+            self.red.passes(now, rate, queue)
+        }
+    };
+}
+pub(crate) use as_red;
+
 /// What waits in bytes. Apart, or both lengths would be read for each packet.
 #[inline(never)]
 fn bytes(queue: &Queue) -> u64 {
@@ -460,5 +486,3 @@ impl<C: Curve> Algorithm for Red<C> {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod walk;

@@ -25,7 +25,7 @@
 //!   Hassan and Arif refer.
 
 use crate::acts::{Acts, ON};
-use crate::schemes::red::{self, Length, Red};
+use crate::schemes::red::{self, as_red, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reads, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
@@ -60,25 +60,6 @@ crate::params! {
     }
 }
 
-impl From<&Params> for red::Params {
-    fn from(p: &Params) -> Self {
-        Self {
-            limit: p.limit,
-            min: Some(p.min),
-            max: Some(p.max),
-            max_p: p.max_p,
-            w: Some(p.w),
-            avpkt: p.avpkt,
-            gentle: p.gentle,
-            wait: p.wait,
-            bytemode: p.bytemode,
-            ecn: p.ecn,
-            harddrop: p.harddrop,
-            ..Self::default()
-        }
-    }
-}
-
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
 pub struct Shred {
@@ -100,10 +81,7 @@ impl Shred {
 impl Aqm for Shred {
     const READS: Reads = Reads { window: true, ..Reads::NONE };
 
-    #[inline]
-    fn advance(&mut self, now: Instant, rate: BitRate, queue: &Queue) {
-        self.red.advance(now, rate, queue);
-    }
+    as_red!();
 
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet) {
@@ -120,16 +98,6 @@ impl Aqm for Shred {
             return cx.drop(packet, Reason::Overflow);
         }
         self.red.decide(cx, queue, packet, &band);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        self.red.dequeue(cx, queue)
-    }
-
-    #[inline(always)]
-    fn passes(&mut self, now: Instant, rate: BitRate, queue: &Queue) -> bool {
-        self.red.passes(now, rate, queue)
     }
 
     fn internals(&self, visit: &mut Internal<'_>) {
@@ -155,16 +123,16 @@ impl Algorithm for Shred {
         if params.window_w.get() <= 0.0 {
             return Err("window_w is 0: the average window would never move; allowed: above 0, up to 1".into());
         }
-        red::Params::from(params).check()
+        red::Params::of(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&params.into());
+        self.red.set_params(&red::Params::of(params));
         self.window_w = params.window_w.get();
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
+        Self { red: Red::new(&red::Params::of(params)), window_w: params.window_w.get(), window_avg: None }
     }
 }
 
@@ -172,9 +140,7 @@ impl Algorithm for Shred {
 mod tests {
     use super::*;
     use crate::schemes::red::law::{Band, Region};
-    use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-    use crate::Random;
-    use sojourn_units::Span;
+    use crate::test_host::{canonical, close, refused, Fate, Host};
 
     fn instant() -> Params {
         Params { w: Probability::clamped(1.0), window_w: Probability::clamped(0.5), ..Params::default() }
@@ -241,58 +207,6 @@ mod tests {
         host.arrive_many(15);
         host.window = 1;
         assert_eq!(host.arrive(), Fate::Dropped(Reason::Early));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "takes Miri minutes")]
-    fn a_random_walk_agrees_with_the_equations() {
-        let (w, g, max_p, min, max) = (0.05, 0.01, 0.4, 5.0, 15.0);
-        let mut host = Host::<Shred>::new(Params {
-            w: Probability::clamped(w),
-            window_w: Probability::clamped(g),
-            max_p: Probability::clamped(max_p),
-            ..Params::default()
-        });
-        let (mut draws, mut script) = (host.random.clone(), Stream::new(5));
-        let (mut avg, mut window_avg, mut count, mut waiting) = (0.0_f64, 0.0_f64, -1.0_f64, 0_u64);
-        let mut spared = 0;
-        let mut fates = [0; 2];
-        for step in 0..30_000 {
-            host.wait(Span::from_micros(script.below(900)));
-            // One packet is always left, so that the link is never idle.
-            if waiting > 1 && script.below(100) >= if (step / 400) % 2 == 0 { 57 } else { 45 } {
-                assert!(host.send().is_some());
-                waiting -= 1;
-                continue;
-            }
-            avg = (1.0 - w) * avg + w * waiting as f64;
-            host.window = [0, 1, 2, 4, 10, 40][script.below(6) as usize];
-            let hint = f64::from(host.window);
-            if hint > 0.0 {
-                window_avg = if window_avg == 0.0 { hint } else { (1.0 - g) * window_avg + g * hint };
-            }
-            let x = if hint > 0.0 && hint < window_avg { hint / window_avg } else { 1.0 };
-            let from = min + (max - min) * (1.0 - x);
-            let mut expected = Fate::Queued;
-            if avg < from {
-                count = -1.0;
-                spared += usize::from(avg >= min);
-            } else if avg >= max {
-                (count, expected) = (0.0, Fate::Dropped(Reason::Early));
-            } else {
-                count += 1.0;
-                let p_b = x * max_p * (avg - from) / (max - from);
-                let p_a = if count * p_b < 1.0 { p_b / (1.0 - count * p_b) } else { 1.0 };
-                if p_a >= 1.0 || (p_a > 0.0 && draws.uniform() < p_a) {
-                    (count, expected) = (0.0, Fate::Dropped(Reason::Early));
-                }
-            }
-            assert_eq!(host.arrive(), expected, "step {step}, avg {avg}");
-            close(host.internal("window_avg"), window_avg);
-            waiting += u64::from(expected == Fate::Queued);
-            fates[usize::from(expected == Fate::Queued)] += 1;
-        }
-        assert!(spared > 100 && fates.iter().all(|n| *n > 1000), "{spared} {fates:?}");
     }
 
     #[test]

@@ -75,11 +75,6 @@ impl Aqm for Threshold {
         queue.push(packet);
     }
 
-    #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        queue.pop()
-    }
-
     #[inline(always)]
     fn passes(&mut self, _now: Instant, _rate: BitRate, _queue: &Queue) -> bool {
         true

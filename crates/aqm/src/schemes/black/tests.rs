@@ -3,7 +3,6 @@ use crate::schemes::red::law;
 use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
 use crate::{Ecn, Random};
 use alloc::vec::Vec;
-use sojourn_units::Span;
 
 /// The average is the queue length that an arrival finds.
 fn instant() -> Params {
@@ -198,98 +197,6 @@ fn a_flood_is_found_and_its_share_of_the_queue_estimated() {
     assert!((1.0 / host.internal("n_act") - 0.325).abs() < 0.075);
     // 0.55 x 3.08 - 1 = 0.69.
     host.with(|black| assert!((excess(black, 0) - 0.69).abs() < 0.3));
-}
-
-/// The rules on lists, against the algorithm on a random walk.
-#[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes")]
-fn a_random_walk_agrees_with_the_rules() {
-    let (w, max_p, m, room) = (0.05, 0.2, 60.0, 3);
-    let (min, max, q_th) = (5.0, 15.0, 4);
-    let mut host = Host::<Black>::new(Params {
-        w: Probability::clamped(w),
-        max_p: Probability::clamped(max_p),
-        m: m as u32,
-        cache: room as u32,
-        q_th: Packets::new(q_th as u64),
-        limit: Limit::packets(20),
-        ..Params::default()
-    });
-    let (mut draws, mut script) = (host.random.clone(), Stream::new(29));
-    let (mut avg, mut count) = (0.0_f64, -1.0_f64);
-    let mut waiting: Vec<u32> = alloc::vec![];
-    // Flow, hits, H; then the same of all matches; and the samples of this period and the last.
-    let mut cache: Vec<(u32, f64, f64)> = alloc::vec![];
-    let (mut hits, mut fraction, mut samples, mut before) = (0.0, 0.0, 0.0, 0.0);
-    let mut fates = [0; 4];
-    for step in 0..60_000 {
-        host.wait(Span::from_micros(script.below(900)));
-        // One packet is always left, so that the link is never idle.
-        if waiting.len() > 1 && script.below(100) >= [62, 45, 52][(step / 400) % 3] {
-            host.send();
-            waiting.remove(0);
-            continue;
-        }
-        host.flow = [0, 0, 0, 0, 1, 1, 2, 3, 4, 5][script.below(10) as usize];
-        let flow = host.flow;
-        avg = (1.0 - w) * avg + w * waiting.len() as f64;
-        if waiting.len() > q_th {
-            let drawn = waiting[draws.below(waiting.len() as u64) as usize];
-            samples += 1.0;
-            hits += f64::from(u8::from(drawn == flow));
-            if let Some(entry) = cache.iter_mut().find(|entry| entry.0 == drawn) {
-                entry.1 += 1.0;
-            } else if drawn == flow && cache.len() < room {
-                cache.push((flow, 1.0, 0.0));
-            }
-            if samples == m {
-                cache = cache.iter().map(|(flow, hits, _)| (*flow, 0.0, hits / m)).collect();
-                cache.retain(|(_, _, fraction)| *fraction > 0.0);
-                (fraction, hits, before, samples) = (hits / m, 0.0, samples, 0.0);
-            }
-        }
-        let running = |hits: f64, fraction: f64| (hits + fraction * before) / (samples + before);
-        let cached = cache.iter().find(|entry| entry.0 == flow);
-        let expected = if waiting.len() >= 20 {
-            count = 0.0;
-            Fate::Dropped(Reason::Overflow)
-        } else if avg < min {
-            count = -1.0;
-            Fate::Queued
-        } else if avg >= max {
-            count = 0.0;
-            Fate::Dropped(Reason::Early)
-        } else if let Some((_, h, f)) = cached {
-            let fair = running(hits, fraction);
-            let p_i = if fair > 0.0 { ((running(*h, *f) - fair) / fair).clamp(0.0, 1.0) } else { 0.0 };
-            // Both ways of computing 0 differ by rounding.
-            let p = if p_i < 1e-12 { 0.0 } else { p_i * (avg - min) / (max - min) };
-            if p > 0.0 && draws.uniform() < p {
-                Fate::Dropped(Reason::Flow)
-            } else {
-                Fate::Queued
-            }
-        } else {
-            count += 1.0;
-            let p_a = law::uniform(max_p * (avg - min) / (max - min), count);
-            if p_a >= 1.0 || (p_a > 0.0 && draws.uniform() < p_a) {
-                count = 0.0;
-                Fate::Dropped(Reason::Early)
-            } else {
-                Fate::Queued
-            }
-        };
-        assert_eq!(host.arrive(), expected, "step {step}, avg {avg}");
-        assert_eq!(host.random.draws, draws.draws, "step {step}");
-        match expected {
-            Fate::Dropped(reason) => fates[reason as usize] += 1,
-            _ => {
-                waiting.push(flow);
-                fates[3] += 1;
-            }
-        }
-    }
-    assert!(fates.iter().all(|n| *n > 30), "overflow, early, flow, queued: {fates:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::queues::fair;
-use crate::test_host::{canonical, refused, DisciplineHost, Stream};
-use crate::{Discipline, Ecn, FairQueue, Fifo, Random};
+use crate::test_host::{canonical, refused, DisciplineHost};
+use crate::{Discipline, Ecn, FairQueue, Fifo};
 use std::vec::Vec;
 
 fn cobalt(change: impl FnOnce(&mut Params)) -> Fifo<Cobalt> {
@@ -305,93 +305,6 @@ fn fair_queueing_tells_blue_of_overflow() {
     host.at_ms(6.0);
     offer(&mut host, &mut queue, 11, Ecn::NotEct);
     assert_eq!(host.internal(&mut queue, "drop_probability"), 1.0 / 256.0);
-}
-
-/// The same decisions from the equations written out again with signed time, over random traffic.
-#[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes")]
-fn random_traffic_agrees_with_a_direct_model() {
-    let (mut host, mut queue) = (DisciplineHost::new(), cobalt(|params| params.limit = Limit::packets(50)));
-    let mut traffic = Stream::new(9);
-    // Everything in ns.
-    let (mut waiting, mut count, mut drop_next, mut dropping) =
-        (std::collections::VecDeque::new(), 0_u32, 0_i64, false);
-    let (mut p, mut moved, mut expected) = (0.0_f64, 0_i64, Vec::new());
-    let spacing = |count: u32| (1e8 / f64::from(count.max(1)).sqrt()).round() as i64;
-    let (mut now, mut serial) = (0_i64, 0_u64);
-    let mut draws = host.random.clone();
-    for step in 0..400_000 {
-        // Overload, then lulls in which BLUE forgets: arrivals 70 and 40 of 100.
-        let load = if step % 20_000 < 4_000 { 70 } else { 40 };
-        now += traffic.below(2_000_000) as i64;
-        host.now = Instant::from_nanos(now as u64);
-        if traffic.below(100) < load {
-            host.offer(&mut queue, 0, 1500, Ecn::NotEct);
-            if waiting.len() == 50 {
-                expected.push((serial, Reason::Overflow));
-                if now - moved > 5_000_000 {
-                    (p, moved) = (p + 1.0 / 256.0, now);
-                }
-                (dropping, drop_next, count) = (true, now, count.max(1));
-            } else {
-                waiting.push_back((serial, now));
-            }
-            serial += 1;
-            continue;
-        }
-        host.take(&mut queue);
-        loop {
-            let Some((serial, enqueued)) = waiting.pop_front() else {
-                if p > 0.0 && now - moved > 5_000_000 {
-                    (p, moved) = ((p - 1.0 / 4096.0).max(0.0), now);
-                }
-                dropping = false;
-                if count > 0 && now >= drop_next {
-                    count -= 1;
-                    drop_next += spacing(count);
-                }
-                break;
-            };
-            let mut schedule = now - drop_next;
-            let due = count > 0 && schedule >= 0;
-            if now - enqueued > 5_000_000 {
-                if !dropping {
-                    (dropping, drop_next) = (true, now + spacing(count));
-                }
-                count = count.max(1);
-            } else {
-                dropping = false;
-            }
-            let mut lost = due && dropping;
-            if lost {
-                count += 1;
-                drop_next += spacing(count);
-                schedule = now - drop_next;
-            } else if due {
-                while count > 0 && schedule >= 0 {
-                    count -= 1;
-                    drop_next += spacing(count);
-                    schedule = now - drop_next;
-                }
-            }
-            if p > 0.0 && draws.uniform() < p {
-                lost = true;
-            }
-            if count == 0 {
-                drop_next = now + 100_000_000;
-            } else if schedule > 0 && !lost {
-                drop_next = now;
-            }
-            if !lost {
-                break;
-            }
-            expected.push((serial, Reason::Early));
-        }
-    }
-    let early = expected.iter().filter(|(_, reason)| *reason == Reason::Early).count();
-    assert!(early > 1000 && expected.len() - early > 1000, "both must occur: {early} early of {}", expected.len());
-    let first = host.log.dropped.iter().zip(&expected).position(|(a, b)| a != b);
-    assert_eq!((first, host.log.dropped.len()), (None, expected.len()));
 }
 
 #[test]

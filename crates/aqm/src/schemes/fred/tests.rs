@@ -1,9 +1,7 @@
 use super::*;
-use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-use crate::{Config, Discipline, Ecn, Fifo, Random};
-use alloc::vec::Vec;
+use crate::test_host::{canonical, close, refused, Fate, Host};
+use crate::{Config, Discipline, Ecn, Fifo};
 use sojourn_units::Span;
-use std::collections::BTreeMap;
 
 const FLOW: Fate = Fate::Dropped(Reason::Flow);
 const EARLY: Fate = Fate::Dropped(Reason::Early);
@@ -182,123 +180,6 @@ fn what_others_remove_is_noticed() {
     assert_eq!(host.log.dropped.len(), 4, "five of flow 1 wait");
     while fred.drain().is_some() {}
     assert_eq!(flows(&mut fred, &host), 0.0);
-}
-
-/// The rules one by one, on a list of what waits: N and qlen are counted anew for every arrival.
-#[derive(Default)]
-struct Model {
-    waiting: Vec<u32>,
-    strikes: BTreeMap<u32, u32>,
-    avg: f64,
-    count: f64,
-    idle: Option<f64>,
-}
-
-const W: f64 = 0.02;
-const MAX_P: f64 = 0.3;
-const LIMIT: usize = 17;
-
-impl Model {
-    fn average(&mut self, now: f64) {
-        if let (true, Some(since)) = (self.waiting.is_empty(), self.idle) {
-            self.avg *= libm::exp(libm::log(1.0 - W) * (now - since) * 1000.0);
-            self.idle = Some(now);
-        } else {
-            self.idle = None;
-            self.avg = (1.0 - W) * self.avg + W * self.waiting.len() as f64;
-        }
-    }
-
-    fn arrival(&mut self, now: f64, flow: u32, draws: &mut Stream) -> Fate {
-        if self.waiting.is_empty() {
-            self.average(now);
-        }
-        if self.waiting.len() >= LIMIT {
-            self.count = 0.0;
-            return Fate::Dropped(Reason::Overflow);
-        }
-        let mut active = self.waiting.clone();
-        active.sort_unstable();
-        active.dedup();
-        let avgcq = if active.is_empty() { self.avg } else { self.avg / active.len() as f64 };
-        let avgcq = if avgcq < 1.0 { 1.0 } else { avgcq };
-        let qlen = self.waiting.iter().filter(|other| **other == flow).count() as f64;
-        let strikes = self.strikes.get(&flow).copied().unwrap_or(0);
-        let (min, max) = (5.0, 15.0);
-        let maxq = if self.avg >= max { 2.0 } else { min };
-        if qlen >= maxq || (self.avg >= max && qlen > 2.0 * avgcq) || (qlen >= avgcq && strikes > 1) {
-            self.strikes.insert(flow, strikes + 1);
-            return FLOW;
-        }
-        if self.avg >= max {
-            self.count = 0.0;
-            return EARLY;
-        }
-        if self.avg >= min {
-            self.count += 1.0;
-            let p_b = MAX_P * (self.avg - min) / (max - min);
-            let x = self.count * p_b;
-            let p_a = if x < 1.0 { p_b / (1.0 - x) } else { 1.0 };
-            if qlen >= 2.0 && qlen >= avgcq && (p_a >= 1.0 || (p_a > 0.0 && draws.uniform() < p_a)) {
-                self.count = 0.0;
-                return EARLY;
-            }
-        } else {
-            self.count = -1.0;
-        }
-        if !self.waiting.is_empty() {
-            self.average(now);
-        }
-        self.waiting.push(flow);
-        Fate::Queued
-    }
-
-    fn departure(&mut self, now: f64) {
-        if self.waiting.is_empty() {
-            self.idle = self.idle.or(Some(now));
-            return;
-        }
-        let flow = self.waiting.remove(0);
-        self.idle = None;
-        self.avg = (1.0 - W) * self.avg + W * self.waiting.len() as f64;
-        if !self.waiting.contains(&flow) {
-            self.strikes.remove(&flow);
-        }
-    }
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes")]
-fn a_random_walk_agrees_with_the_rules_one_by_one() {
-    let (w, max_p) = (Probability::clamped(W), Probability::clamped(MAX_P));
-    let params = Params { w, max_p, limit: Limit::packets(LIMIT as u64), ..Params::default() };
-    let mut host = Host::<Fred>::new(params);
-    let (mut draws, mut script) = (host.random.clone(), Stream::new(11));
-    let mut model = Model { count: -1.0, ..Model::default() };
-    let mut fates = [0; 4];
-    for step in 0..60_000 {
-        host.wait(match script.below(2000) {
-            0 => Span::from_millis(script.below(3000)),
-            _ => Span::from_micros(script.below(900)),
-        });
-        let now = host.now.seconds();
-        let load = [40, 55, 75, 45, 97][(step / 300) % 5];
-        if script.below(100) >= load {
-            host.send();
-            model.departure(now);
-        } else {
-            // A flood, some with several packets in a row, and many small flows.
-            let flow = [0, 0, 1, 1, 2, 3, 10 + script.below(60) as u32, 10 + script.below(60) as u32];
-            host.flow = flow[script.below(8) as usize];
-            let expected = model.arrival(now, host.flow, &mut draws);
-            assert_eq!(host.arrive(), expected, "step {step}, avg {}", model.avg);
-            fates[if let Fate::Dropped(reason) = expected { reason as usize } else { 3 }] += 1;
-        }
-        let avg = host.internal("avg");
-        assert!((avg - model.avg).abs() < 1e-9, "step {step}: {avg} {}", model.avg);
-    }
-    assert_eq!(host.random.draws, draws.draws);
-    assert!(fates.iter().all(|n| *n > 100), "overflow, early, flow, queued: {fates:?}");
 }
 
 #[test]

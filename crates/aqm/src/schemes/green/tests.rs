@@ -1,7 +1,6 @@
 use super::*;
-use crate::test_host::{canonical, close, refused, Fate, Host, Stream};
-use crate::{Ecn, Random};
-use std::collections::BTreeMap;
+use crate::test_host::{canonical, close, refused, Fate, Host};
+use crate::Ecn;
 
 fn arrive(host: &mut Host<Green>, flow: u32) -> Fate {
     host.flow = flow;
@@ -64,55 +63,6 @@ fn of_too_many_the_longest_silent_is_forgotten() {
     // 2 went as 3 came; 1 goes as 2 comes back.
     active.arrival(Instant::ZERO, 2);
     assert_eq!(active.len(), 2);
-}
-
-/// Last arrivals in a map, and everything counted anew at each step.
-#[test]
-#[cfg_attr(miri, ignore = "takes Miri minutes")]
-fn a_random_walk_of_flows_agrees_with_a_map() {
-    let (window, most) = (3_000_000, 6);
-    let mut host = Host::<Green>::new(Params {
-        window: Span::from_nanos(window),
-        flows: most as u32,
-        rtt: Span::from_millis(10),
-        limit: Limit::packets(30),
-        ..Params::default()
-    });
-    let (mut draws, mut script) = (host.random.clone(), Stream::new(31));
-    let mut last: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    let (mut waiting, mut crowded, mut fates) = (0, 0, [0; 4]);
-    for step in 0..40_000_u64 {
-        let pause = if script.below(300) == 0 { 60 } else { script.below(6) };
-        host.wait(Span::from_nanos(window / 20 * pause));
-        let now = host.now.nanos();
-        last.retain(|_, (at, _)| now - *at <= window);
-        if script.below(100) < [40, 55, 70][(step as usize / 500) % 3] {
-            let flow = script.below([3, 40][(step as usize / 300) % 2]) as u32;
-            if !last.contains_key(&flow) && last.len() == most {
-                let oldest = *last.iter().min_by_key(|(_, at)| **at).unwrap().0;
-                last.remove(&oldest);
-                crowded += 1;
-            }
-            // The step tells two arrivals of one instant apart.
-            last.insert(flow, (now, step));
-            let share = last.len() as f64 * 1460.0 * 0.93 / (1_000_000.0 * 0.01);
-            let p = (share * share).min(1.0);
-            let expected = if waiting == 30 {
-                Fate::Dropped(Reason::Overflow)
-            } else if p >= 1.0 || draws.uniform() < p {
-                Fate::Dropped(Reason::Early)
-            } else {
-                waiting += 1;
-                Fate::Queued
-            };
-            assert_eq!(arrive(&mut host, flow), expected, "step {step}");
-            fates[if let Fate::Dropped(reason) = expected { reason as usize } else { 3 }] += 1;
-        } else {
-            waiting -= u64::from(host.send().is_some());
-        }
-        assert_eq!(host.internal("active_flows"), last.len() as f64, "step {step}");
-    }
-    assert!(crowded > 100 && fates[0] > 20 && fates[1] > 1000 && fates[3] > 1000, "{crowded} {fates:?}");
 }
 
 fn stepping() -> Params {
