@@ -84,9 +84,9 @@ use tins::Tin;
 
 mod acks;
 mod flows;
-mod seen;
 mod shaper;
 mod statistics;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod tins;
@@ -225,7 +225,7 @@ impl Cake {
         flow.control.full(cx.now);
         let tin = flow.tin as usize;
         self.removed(tin, packet.bytes);
-        self.tins[tin].seen.drops += 1;
+        self.tins[tin].stats.drops += 1;
         if self.params.ingress {
             self.charge(tin, cx.now, packet.bytes, false);
         }
@@ -240,7 +240,7 @@ impl Cake {
         let packet = self.pool.take(&mut self.flows[at].chain, place)?;
         let tin = self.flows[at].tin as usize;
         self.removed(tin, packet.bytes);
-        self.tins[tin].seen.ack_drops += 1;
+        self.tins[tin].stats.ack_drops += 1;
         cx.drop(packet, Reason::Flow);
         Some(())
     }
@@ -315,7 +315,7 @@ impl Cake {
                 if !self.tins[tin].is_active() {
                     tin = self.choose(cx.now);
                 }
-            } else if self.judge(cx, tin, at) {
+            } else if self.run_cobalt(cx, tin, at) {
                 return Some(at);
             } else {
                 tin = self.choose(cx.now);
@@ -326,30 +326,30 @@ impl Cake {
     /// COBALT's judgement of the queue at `at` from its head, up to the first packet that is sent, which is counted as gone.
     /// False: with `ingress` a dropped packet has used up bandwidth.
     #[inline]
-    fn judge(&mut self, cx: &mut Cx<'_>, tin: usize, at: usize) -> bool {
+    fn run_cobalt(&mut self, cx: &mut Cx<'_>, tin: usize, at: usize) -> bool {
         let least = self.tins[tin].least_sojourn(self.params.ingress);
         loop {
             let flow = &mut self.flows[at];
             let Some(head) = self.pool.head_mut(&flow.chain) else { return false };
             let marked = cx.counters.marked.packets;
-            let verdict = flow.control.judge(cx, head, |sojourn| sojourn > least);
+            let verdict = flow.control.should_drop(cx, head, |sojourn| sojourn > least);
             let (bytes, sojourn) = (head.bytes, cx.now.since(head.enqueued));
             let sent = verdict == Verdict::Keep || flow.chain.len() == 1;
             if sent {
                 cx.forwarded(head);
             }
             self.removed(tin, bytes);
-            self.tins[tin].seen.marks += cx.counters.marked.packets - marked;
+            self.tins[tin].stats.marks += cx.counters.marked.packets - marked;
             if sent || self.params.ingress {
                 let size = self.charge(tin, cx.now, bytes, sent);
                 self.flows[at].deficit -= size;
                 self.tins[tin].deficit -= size;
             }
             if sent {
-                self.tins[tin].seen.sent(sojourn);
+                self.tins[tin].stats.sent(sojourn);
                 return true;
             }
-            self.tins[tin].seen.drops += 1;
+            self.tins[tin].stats.drops += 1;
             if let Some(dropped) = self.pool.pop(&mut self.flows[at].chain) {
                 cx.drop(dropped, Reason::Early);
             }
@@ -418,7 +418,7 @@ impl Discipline for Cake {
         if self.waiting.packets == 0 {
             return Dequeued::Empty;
         }
-        if let Some(until) = self.shaper.as_ref().and_then(|shaper| shaper.holds_until(cx.now)) {
+        if let Some(until) = self.shaper.as_ref().and_then(|shaper| shaper.blocked_until(cx.now)) {
             return Dequeued::NotBefore(until);
         }
         let Some(at) = self.next(cx) else { return Dequeued::Empty };
@@ -471,7 +471,7 @@ impl Discipline for Cake {
         let fattest = self.fattest.first(&self.flows, |flow| flow.chain.bytes());
         visit("fattest_bytes", fattest.map_or(0.0, |(_, bytes)| bytes as f64));
         visit("memory_limit_bytes", self.memory as f64);
-        let held = self.shaper.as_ref().and_then(|shaper| shaper.holds_until(now));
+        let held = self.shaper.as_ref().and_then(|shaper| shaper.blocked_until(now));
         visit("shaper_holds_s", held.map_or(0.0, |until| until.since(now).seconds()));
         statistics::show(&self.tins, visit);
     }

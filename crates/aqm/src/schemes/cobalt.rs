@@ -197,7 +197,7 @@ impl Control {
 
     /// Judges the head, which has waited for too long when its sojourn time is above `target` and `is_long`.
     #[inline(always)]
-    pub(crate) fn judge(
+    pub(crate) fn should_drop(
         &mut self,
         cx: &mut Cx<'_>,
         packet: &mut Packet,
@@ -208,10 +208,10 @@ impl Control {
         let above = sojourn > self.target && is_long(sojourn);
         if self.count > 0 {
             if now >= self.drop_next || above != self.dropping {
-                return self.judge_by_schedule(cx, packet, above);
+                return self.should_drop_by_schedule(cx, packet, above);
             }
         } else if above {
-            return self.judge_by_schedule(cx, packet, above);
+            return self.should_drop_by_schedule(cx, packet, above);
         } else {
             self.dropping = false;
             self.drop_next = now + self.interval;
@@ -228,7 +228,7 @@ impl Control {
 
     /// The same when CoDel's part has something to do.
     #[inline(never)]
-    fn judge_by_schedule(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, above: bool) -> Verdict {
+    fn should_drop_by_schedule(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, above: bool) -> Verdict {
         let now = cx.now;
         let (mut verdict, late) = self.follow_schedule(cx, packet, above);
         if now.since(packet.enqueued) > self.blue_threshold {
@@ -322,7 +322,7 @@ impl Cobalt {
     fn keeps(&mut self, cx: &mut Cx<'_>, head: &mut Packet) -> bool {
         let (mtu, rate) = (self.mtu, cx.rate);
         let is_long = |sojourn| mtu.is_none_or(|mtu| sojourn > rate.time_for(mtu) * 4);
-        self.control.judge(cx, head, is_long) == Verdict::Keep
+        self.control.should_drop(cx, head, is_long) == Verdict::Keep
     }
 
     /// Marks the head, which is to be sent, where it has waited for longer than `above`.

@@ -246,15 +246,15 @@ impl Codel {
 
     /// Section 5.6, `deque`: what it leaves at the head is to be sent.
     #[inline]
-    fn judge(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
-        if !self.spares(cx.now, queue) {
+    fn drop_or_mark(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
+        if !self.keeps_head(cx.now, queue) {
             self.act(cx, queue);
         }
     }
 
     /// True when the head, if there is one, is neither dropped nor marked now.
     #[inline]
-    fn spares(&mut self, now: Instant, queue: &Queue) -> bool {
+    fn keeps_head(&mut self, now: Instant, queue: &Queue) -> bool {
         if queue.is_empty() && self.params.stale_first_above {
             self.dropping = false;
             return true;
@@ -305,7 +305,7 @@ impl Aqm for Codel {
 
     #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
-        self.judge(cx, queue);
+        self.drop_or_mark(cx, queue);
         if let Some(above) = self.params.ce_threshold {
             if let Some(head) = queue.head_mut().filter(|head| cx.now.since(head.enqueued) > above) {
                 if self.params.ce_threshold_selector.is_none_or(|selector| selector.selects(head)) {
@@ -318,7 +318,7 @@ impl Aqm for Codel {
 
     #[inline(always)]
     fn passes(&mut self, now: Instant, _rate: BitRate, queue: &Queue) -> bool {
-        self.params.ce_threshold.is_none() && self.spares(now, queue)
+        self.params.ce_threshold.is_none() && self.keeps_head(now, queue)
     }
 
     fn overflowed(&mut self, _now: Instant, packets: u64) {

@@ -45,7 +45,7 @@ impl Shaper {
     }
 
     /// Until when no packet may go.
-    pub(super) fn holds_until(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn blocked_until(&self, now: Instant) -> Option<Instant> {
         Some(self.next.min(self.failsafe)).filter(|until| *until > now)
     }
 }

@@ -1,7 +1,7 @@
 //! Tins: which DSCP goes where, what share each has, and the state of one.
 
 use super::flows::{Flow, Lists, Set};
-use super::seen::Seen;
+use super::stats::TinStats;
 use super::ways::Ways;
 use super::{Params, MTU};
 use crate::schemes::cobalt::{self, Control};
@@ -131,7 +131,7 @@ pub(super) struct Tin {
     pub waiting: Backlog,
     pub lists: Lists,
     pub ways: Ways,
-    pub seen: Seen,
+    pub stats: TinStats,
 }
 
 impl Tin {
@@ -158,7 +158,7 @@ impl Tin {
             waiting: Backlog::default(),
             lists: Lists::default(),
             ways: Ways::default(),
-            seen: Seen::default(),
+            stats: TinStats::default(),
         }
     }
 
@@ -219,7 +219,7 @@ impl Tin {
     /// Bytes that a flow may send in a round: less, the more bulk flows its busier host has.
     #[inline]
     pub(super) fn quantum(&self, cx: &mut Cx<'_>, flow: &Flow) -> i64 {
-        match self.ways.busier(flow.hosts) {
+        match self.ways.host_load(flow.hosts) {
             0 | 1 => i64::from(self.quantum),
             load => i64::from(((self.quantum << 16) / load + (cx.random.next_u64() & 0xffff) as u32) >> 16),
         }

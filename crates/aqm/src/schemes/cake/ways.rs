@@ -67,7 +67,7 @@ impl Hosts {
 impl Ways {
     /// Bulk flows of a flow's source or of its destination, whichever has more; 0 where hosts are not isolated.
     #[inline]
-    pub fn busier(&self, hosts: [u16; 2]) -> u32 {
+    pub fn host_load(&self, hosts: [u16; 2]) -> u32 {
         let bulk = |side: usize| self.hosts[side].0.get(usize::from(hosts[side])).map_or(0, |host| host.bulk);
         bulk(0).max(bulk(1))
     }

@@ -146,7 +146,7 @@ fn packets_that_a_container_takes_are_no_longer_counted() {
         random: &mut stream,
         observer: &mut log,
         counters: &mut counters,
-        told: false,
+        has_dropped: false,
     };
     (0..3).for_each(|_| sfb.enqueue(&mut cx, &mut queue, Packet { bytes: 100, ..Packet::without_signals(0) }));
     let most = |sfb: &Sfb| sfb.sets[0].packets.iter().flatten().copied().max();

@@ -4,7 +4,7 @@ use sojourn_units::Span;
 
 /// Counts and smoothed delays of a tin.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TinStats {
     pub sent: u64,
     pub drops: u64,
     pub marks: u64,
@@ -15,7 +15,7 @@ pub(super) struct Seen {
     pub base_delay: f64,
 }
 
-impl Seen {
+impl TinStats {
     /// A packet left after `sojourn`.
     pub fn sent(&mut self, sojourn: Span) {
         let delay = sojourn.seconds();
