@@ -1,9 +1,6 @@
-//! Where packets wait: one queue, many in a pool, and fair queueing over many.
+//! Many queues: in a pool of packets, found by flow or by length, and served fairly.
 
 pub mod fair;
 pub(crate) mod fattest;
 pub(crate) mod flow_table;
 pub(crate) mod pool;
-mod queue;
-
-pub use queue::Queue;
