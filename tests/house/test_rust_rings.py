@@ -120,6 +120,24 @@ def test_there_is_no_other_ring_of_modules(name: str) -> None:
         assert any(allowed in files for allowed in ALLOWED), "modules that need each other: " + ", ".join(files)
 
 
+def folders(edges: dict[Name, set[Name]]) -> dict[Name, set[Name]]:
+    """What each folder of a crate needs of the others, and of the files beside it."""
+    found: dict[Name, set[Name]] = {}
+    for module, named in edges.items():
+        found.setdefault(module[:1], set()).update({there[:1] for there in named} - {module[:1]})
+    return found
+
+
+def test_folders_of_algorithms_stand_on_each_other_in_one_direction() -> None:
+    assert rings(folders(Crate(CRATES / "aqm" / "src").edges())) == []
+
+
+def test_a_ring_of_folders_is_noticed() -> None:
+    edges = {("a", "one"): {("b", "two")}, ("b", "three"): {("a", "four")}, ("a", "four"): set(), ("b", "two"): set()}
+    assert not rings(edges)
+    assert rings(folders(edges)) == [{("a",), ("b",)}]
+
+
 def test_a_ring_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "lib.rs").write_text("mod a;\nmod b;\npub use a::One;\n")
     (tmp_path / "a.rs").write_text("use crate::{b::{Two, Three}};\npub struct One;\n")

@@ -129,7 +129,7 @@ def module(mutation: Mutation) -> str:
     if mutation.algorithm.startswith("fq_"):
         return "fair"
     own = mutation.algorithm
-    return own if (ROOT / f"crates/aqm/src/{own}.rs").exists() else Path(mutation.file).stem
+    return own if (ROOT / f"crates/aqm/src/schemes/{own}.rs").exists() else Path(mutation.file).stem
 
 
 def main() -> int:

@@ -110,12 +110,12 @@ def test_short_and_long_names_are_formatted_too(of: str, name: str, tree: Path) 
 
 def test_an_algorithm_is_in_every_list(tree: Path) -> None:
     made = add(tree, "aqm", title="Flow RED")
-    source = made.contents["crates/aqm/src/flow_red.rs"]
+    source = made.contents["crates/aqm/src/schemes/flow_red.rs"]
     assert 'title: "Flow RED"' in source
     assert len(re.findall(r"fn write_the_equation_and_its_vector\(\)", source)) == 1
     registered = set(re.findall(r'^    "(\w+)" => ', made.contents["crates/aqm/src/registry.rs"], re.MULTILINE))
     assert registered == {"flow_red", *(str(one["name"]) for one in core.aqms())}
-    modules = re.findall(r"^pub mod (\w+);", made.contents["crates/aqm/src/lib.rs"], re.MULTILINE)
+    modules = re.findall(r"^pub mod (\w+);", made.contents["crates/aqm/src/schemes.rs"], re.MULTILINE)
     assert modules.index("flow_red") == modules.index("dualpi2") + 1
     library = ast.parse(made.contents["tests/models/library.py"])
     (models,) = (
@@ -280,7 +280,7 @@ REFUSED = [
     (
         "aqm",
         "codel",
-        r"the name `codel` is taken \(crates/aqm/src/lib.rs\); allowed: any name that is not one of [a-z_, ]*ared, ",
+        r"the name `codel` is taken \(crates/aqm/src/schemes.rs\); allowed: any name that is not one of [a-z_, ]*ared, ",
     ),
     ("aqm", "fair", r"the name `fair` is taken"),
     ("aqm", "bfifo", r"the name `bfifo` is taken \(crates/aqm/src/registry.rs\)"),
@@ -384,7 +384,7 @@ def test_what_cannot_be_inserted_safely_is_printed_with_its_file(
     assert "tests/mutations/mutations.toml: an equation made wrong" in printed
     assert "flow_red" not in registry.read_text()
     assert not (tree / "tests/mutations/mutations.toml").exists()
-    assert "pub mod flow_red;" in (tree / "crates/aqm/src/lib.rs").read_text()
+    assert "pub mod flow_red;" in (tree / "crates/aqm/src/schemes.rs").read_text()
 
 
 @pytest.mark.parametrize("step", ["write", "rename"])
@@ -439,7 +439,7 @@ def test_contributing_lists_the_places_of_the_command(of: str) -> None:
 
 def test_every_registered_algorithm_is_at_the_places_of_the_list() -> None:
     """The list is true of the algorithms that exist; fair queues have no file of their own."""
-    edited = sorted({one.file for one in kinds.kind("aqm").places if one.position} - {"crates/aqm/src/lib.rs"})
+    edited = sorted({one.file for one in kinds.kind("aqm").places if one.position} - {"crates/aqm/src/schemes.rs"})
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in edited}
     for entry in core.aqms():
         name = str(entry["name"])

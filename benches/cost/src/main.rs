@@ -107,7 +107,7 @@ fn context<'a>(
     counters: &'a mut Counters,
 ) -> Cx<'a> {
     let rate = BitRate::from_bit_s(8_000_000_000 / SERVICE_NS_PER_BYTE);
-    Cx { now: Instant::ZERO + Span::from_nanos(now_ns), rate, random, observer, counters, told: false }
+    Cx { now: Instant::ZERO + Span::from_nanos(now_ns), rate, random, observer, counters, has_dropped: false }
 }
 
 /// Nanoseconds since some instant.

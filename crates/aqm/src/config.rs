@@ -26,12 +26,12 @@ pub struct Config {
     scheme: Arc<dyn Scheme>,
     /// The former name of a preset that the text used, or `linux`, and the present one.
     former: Option<(&'static str, &'static str)>,
-    said: Arc<Said>,
+    said: Arc<Given>,
 }
 
 /// What a text or table says.
 #[derive(Default)]
-struct Said {
+struct Given {
     /// Parameters that it sets.
     params: Vec<String>,
     /// Words of tc that it has and that do nothing, with the reasons.
@@ -185,7 +185,7 @@ impl Config {
         let scheme = entry.configure(&own).map_err(refused)?;
         // Some that are written do not reach the scheme: `step_thresh` beside `l4s_aqm ramp`.
         let params = own.iter().chain(&*pairs).map(|(key, _)| key.clone()).collect();
-        let said = Arc::new(Said { params, idle: tc::idle(name, &pairs) });
+        let said = Arc::new(Given { params, idle: tc::idle(name, &pairs) });
         Ok(Self { name, scheme, former, said })
     }
 }

@@ -133,7 +133,7 @@ pub struct Cx<'a> {
     /// This queue's counters, kept by the host.
     pub counters: &'a mut Counters,
     /// The observer has been told of a drop.
-    pub told: bool,
+    pub has_dropped: bool,
 }
 
 impl Cx<'_> {
@@ -149,7 +149,7 @@ impl Cx<'_> {
     #[inline(never)]
     fn hand_over(&mut self, packet: &Packet, reason: Reason) {
         self.counters.dropped[reason as usize].add(packet);
-        self.told = true;
+        self.has_dropped = true;
         self.observer.dropped(self.now, packet.clone(), reason);
     }
 

@@ -112,7 +112,10 @@ pub trait Aqm {
 
     /// Takes the next packet to send out of `queue`, dropping on the way what the algorithm decides to.
     /// `None` only when nothing waits any more.
-    fn dequeue(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet>;
+    #[inline]
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, queue: &mut Queue) -> Option<Packet> {
+        queue.pop()
+    }
 
     /// True when the link gets the head as it is, if one waits; then this has also done whatever [`advance`](Self::advance)
     /// and [`dequeue`](Self::dequeue) do besides. On false nothing has changed, and both are to be called.

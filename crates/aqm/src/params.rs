@@ -266,6 +266,16 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// The parameter `limit`; `None` where there is none.
     fn limit(&self) -> Option<Limit>;
+
+    /// The same, where each parameter that `other` has by the same name takes its value.
+    #[must_use]
+    fn with_shared(mut self, other: &impl Parameters) -> Self {
+        for param in other.list() {
+            let set = self.set(param.name, &param.value);
+            debug_assert!(!matches!(set, Some(Err(_))), "{} {}: {set:?}", param.name, param.value);
+        }
+        self
+    }
 }
 
 /// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each. `=> [...]` behind the default says

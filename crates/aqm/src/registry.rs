@@ -5,7 +5,7 @@
 //! `my_codel target 10ms`, and `fq:my_codel` with an instance in each queue of [`FairQueue`].
 
 use crate::discipline::{About, Algorithm, Discipline, Excess, Fifo, Order, Standalone};
-use crate::fair::{self, FairQueue};
+use crate::queues::fair::{self, FairQueue};
 use crate::suggest::did_you_mean;
 use crate::{Param, Parameters};
 use alloc::borrow::ToOwned;
@@ -36,41 +36,41 @@ macro_rules! registry {
 }
 
 registry! {
-    "pfifo" => Fifo<crate::pfifo::Pfifo>,
-    "bfifo" => Fifo<crate::pfifo::Bfifo>,
-    "threshold" => Fifo<crate::threshold::Threshold>,
-    "dropping_function" => Fifo<crate::dropping_function::DroppingFunction>,
-    "red" => Fifo<crate::red::Red>,
-    "ared" => Fifo<crate::ared::Ared>,
-    "nlred" => Fifo<crate::nlred::Nlred>,
-    "fred" => Fifo<crate::fred::Fred>,
-    "choke" => Fifo<crate::choke::Choke>,
-    "black" => Fifo<crate::black::Black>,
-    "sred" => Fifo<crate::sred::Sred>,
-    "care" => Fifo<crate::care::Care>,
-    "shred" => Fifo<crate::shred::Shred>,
-    "pie" => Fifo<crate::pie::Pie>,
-    "blue" => Fifo<crate::blue::Blue>,
-    "green" => Fifo<crate::green::Green>,
-    "pi" => Fifo<crate::pi::Pi>,
-    "rem" => Fifo<crate::rem::Rem>,
-    "avq" => Fifo<crate::avq::Avq>,
-    "sfb" => Fifo<crate::sfb::Sfb>,
-    "codel" => Fifo<crate::codel::Codel>,
-    "cobalt" => Fifo<crate::cobalt::Cobalt>,
-    "daqm" => Fifo<crate::daqm::Daqm>,
-    "fq_codel" => FairQueue<crate::codel::Codel>,
-    "drr" => crate::drr::Drr,
-    "sfq" => crate::sfq::Sfq,
-    "fq_pfifo" => FairQueue<crate::pfifo::Pfifo>,
-    "fq_red" => FairQueue<crate::red::Red>,
-    "fq_pie" => FairQueue<crate::pie::Pie>,
-    "fq_cobalt" => FairQueue<crate::cobalt::Cobalt>,
-    "fq_daqm" => FairQueue<crate::daqm::Daqm>,
-    "fq_rem" => FairQueue<crate::rem::Rem>,
-    "fq_avq" => FairQueue<crate::avq::Avq>,
-    "cake" => crate::cake::Cake,
-    "dualpi2" => crate::dualpi2::DualPi2,
+    "pfifo" => Fifo<crate::schemes::pfifo::Pfifo>,
+    "bfifo" => Fifo<crate::schemes::pfifo::Bfifo>,
+    "threshold" => Fifo<crate::schemes::threshold::Threshold>,
+    "dropping_function" => Fifo<crate::schemes::dropping_function::DroppingFunction>,
+    "red" => Fifo<crate::schemes::red::Red>,
+    "ared" => Fifo<crate::schemes::ared::Ared>,
+    "nlred" => Fifo<crate::schemes::nlred::Nlred>,
+    "fred" => Fifo<crate::schemes::fred::Fred>,
+    "choke" => Fifo<crate::schemes::choke::Choke>,
+    "black" => Fifo<crate::schemes::black::Black>,
+    "sred" => Fifo<crate::schemes::sred::Sred>,
+    "care" => Fifo<crate::schemes::care::Care>,
+    "shred" => Fifo<crate::schemes::shred::Shred>,
+    "pie" => Fifo<crate::schemes::pie::Pie>,
+    "blue" => Fifo<crate::schemes::blue::Blue>,
+    "green" => Fifo<crate::schemes::green::Green>,
+    "pi" => Fifo<crate::schemes::pi::Pi>,
+    "rem" => Fifo<crate::schemes::rem::Rem>,
+    "avq" => Fifo<crate::schemes::avq::Avq>,
+    "sfb" => Fifo<crate::schemes::sfb::Sfb>,
+    "codel" => Fifo<crate::schemes::codel::Codel>,
+    "cobalt" => Fifo<crate::schemes::cobalt::Cobalt>,
+    "daqm" => Fifo<crate::schemes::daqm::Daqm>,
+    "fq_codel" => FairQueue<crate::schemes::codel::Codel>,
+    "drr" => crate::schemes::drr::Drr,
+    "sfq" => crate::schemes::sfq::Sfq,
+    "fq_pfifo" => FairQueue<crate::schemes::pfifo::Pfifo>,
+    "fq_red" => FairQueue<crate::schemes::red::Red>,
+    "fq_pie" => FairQueue<crate::schemes::pie::Pie>,
+    "fq_cobalt" => FairQueue<crate::schemes::cobalt::Cobalt>,
+    "fq_daqm" => FairQueue<crate::schemes::daqm::Daqm>,
+    "fq_rem" => FairQueue<crate::schemes::rem::Rem>,
+    "fq_avq" => FairQueue<crate::schemes::avq::Avq>,
+    "cake" => crate::schemes::cake::Cake,
+    "dualpi2" => crate::schemes::dualpi2::DualPi2,
 }
 
 /// What makes schemes of an entry.
@@ -207,7 +207,7 @@ const MOST_ADDED: usize = 4096;
 /// in each queue of [`FairQueue`]. Does nothing where both are there. What differs in its decisions needs another version.
 ///
 /// ```
-/// use sojourn_aqm::{codel, registry, Algorithm, Config};
+/// use sojourn_aqm::{registry, schemes::codel, Algorithm, Config};
 /// registry::add::<codel::Codel>("my_codel", "1", codel::Codel::ABOUT, codel::Params::default())?;
 /// let config: Config = "my_codel target 10ms".parse()?;
 /// assert_eq!(config.text(), "my_codel@1 target 10ms");

@@ -36,10 +36,10 @@ pub fn replace(queue: &mut Box<dyn Discipline>, next: Box<dyn Discipline>, cx: &
             random: &mut Lenient(cx.random),
             observer: &mut Later { now: cx.now, host: cx.observer },
             counters: &mut moved,
-            told: false,
+            has_dropped: false,
         };
         queue.enqueue(&mut then, packet);
-        cx.told |= then.told;
+        cx.has_dropped |= then.has_dropped;
     }
     for (mine, theirs) in cx.counters.dropped.iter_mut().zip(moved.dropped) {
         mine.packets += theirs.packets;

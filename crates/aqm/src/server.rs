@@ -1,4 +1,4 @@
-use crate::pfifo::Pfifo;
+use crate::schemes::pfifo::Pfifo;
 use crate::{
     replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random, Reads,
 };
@@ -34,14 +34,14 @@ impl<R: Random> Server<R> {
     #[inline(always)]
     fn at<'a>(&'a mut self, now: Instant, observer: &'a mut dyn Observer) -> (&'a mut Box<dyn Discipline>, Cx<'a>) {
         let Self { discipline, random, wire, counters, .. } = self;
-        (discipline, Cx { now, rate: wire.rate(), random, observer, counters, told: false })
+        (discipline, Cx { now, rate: wire.rate(), random, observer, counters, has_dropped: false })
     }
 
     /// The discipline and what it is told, for several packets in a row.
     #[inline(always)]
     pub fn open<'a>(&'a mut self, observer: &'a mut dyn Observer) -> (Opened<'a>, Cx<'a>) {
         let Self { discipline, random, wire, counters, serial, .. } = self;
-        let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, told: false };
+        let cx = Cx { now: Instant::ZERO, rate: wire.rate(), random, observer, counters, has_dropped: false };
         let mut opened = Opened { tail_drop: None, other: None };
         if (&**discipline as &dyn Any).is::<Fifo<Pfifo>>() {
             let discipline = (&mut **discipline as &mut dyn Any).downcast_mut();
@@ -218,7 +218,7 @@ mod tests {
             Dequeued::Packet(packet) => Some(packet.serial),
             _ => None,
         });
-        (given.collect(), cx.told)
+        (given.collect(), cx.has_dropped)
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! | | `Plog N` | `max_p`, (max - min) 2^-N, as old kernels |
 //! | | `bandwidth`, `Scell_log` | no effect: idle time is measured at the present rate of the link |
 //! | `red` | `adaptative`, `qevent NAME block N` | `adaptive`; no effect |
-//! | `pie`, `fq_pie` | whole `alpha`, `beta` | sixteenths of a Hz; `0.125` and `2Hz` are Hz ([`Gain`](crate::pie::Gain)) |
+//! | `pie`, `fq_pie` | whole `alpha`, `beta` | sixteenths of a Hz; `0.125` and `2Hz` are Hz ([`Gain`](crate::schemes::pie::Gain)) |
 //! | | `dq_rate_estimator` | `delay departure_rate`; with `no_` before it, not that |
 //! | `fq_pie` | `ecn_prob N` | `mark_ecnth N%` |
 //! | `fq_codel` | an answer of tc's without `ecn` | `noecn` |
@@ -53,7 +53,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use dialect::Word;
-pub(crate) use dialect::{translate, why_idle};
+pub(crate) use dialect::{no_effect_reason, translate};
 use head::Head;
 
 /// A text taken apart, and not yet translated.
@@ -71,10 +71,10 @@ pub(crate) struct Text {
 pub(crate) fn read(text: &str) -> Result<Text, String> {
     let Head { kind, from_tc, shown, words } = head::read(text);
     let entry = registry::find(kind).ok_or_else(|| registry::unknown_algorithm(kind))?;
-    let mut pairs =
-        pairs_of(entry, &dialect::apart(entry.name, &words)).map_err(|why| format!("{}: {why}", entry.short_name()))?;
+    let mut pairs = pairs_of(entry, &dialect::split_joined_words(entry.name, &words))
+        .map_err(|why| format!("{}: {why}", entry.short_name()))?;
     if shown {
-        dialect::unsaid(entry.name, &mut pairs);
+        dialect::add_omitted_defaults(entry.name, &mut pairs);
     }
     Ok(Text { entry, pairs, from_tc })
 }
@@ -145,7 +145,7 @@ const UNITS: &[&str] = &[
 /// The words of `pairs` that do nothing in a scheme `kind`, with the reason of each.
 pub(crate) fn idle(kind: &str, pairs: &[(String, String)]) -> Vec<(String, &'static str)> {
     let told = |(word, value): &(String, String)| {
-        let why = why_idle(kind, word).filter(|_| value != "false")?;
+        let why = no_effect_reason(kind, word).filter(|_| value != "false")?;
         Some((word.clone(), why))
     };
     let mut found: Vec<(String, &'static str)> = pairs.iter().filter_map(told).collect();

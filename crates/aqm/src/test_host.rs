@@ -109,7 +109,7 @@ impl<A: Algorithm> Host<A> {
             random: &mut self.random,
             observer: &mut self.log,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         };
         act(&mut self.aqm, &mut cx, &mut self.queue)
     }
@@ -200,7 +200,7 @@ impl DisciplineHost {
             random: &mut self.random,
             observer: &mut self.log,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         }
     }
 

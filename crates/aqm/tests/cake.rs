@@ -44,7 +44,8 @@ fn gateway(text: &str, sources: &[u32]) -> (Vec<f64>, f64) {
     // The link below is faster than the shaper.
     let rate = BitRate::from_bit_s(1_000_000_000);
     while now < END {
-        let mut cx = Cx { now, rate, random: &mut random, observer: &mut losses, counters: &mut counters, told: false };
+        let mut cx =
+            Cx { now, rate, random: &mut random, observer: &mut losses, counters: &mut counters, has_dropped: false };
         while windows.front().is_some_and(|(at, _)| *at <= now) {
             let flow = windows.pop_front().map_or(0, |(_, flow)| flow);
             let source = sources[flow as usize];

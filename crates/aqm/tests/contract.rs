@@ -7,6 +7,8 @@
 mod body;
 #[path = "contract/broken.rs"]
 mod broken;
+#[path = "../../../fuzz/kept.rs"]
+mod kept;
 
 use sojourn_aqm::registry::{self, Entry};
 use sojourn_aqm::{Config, Param};
@@ -187,20 +189,14 @@ fn a_change_of_parameters_at_run_time_keeps_the_contract() {
 #[test]
 #[cfg_attr(miri, ignore = "takes Miri minutes")]
 fn every_input_that_the_fuzzer_kept_keeps_the_contract() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/registry");
-    let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let (mut algorithms, mut replayed) = (BTreeSet::new(), 0);
-    for file in files {
-        let path = file.expect("a readable folder").path();
-        println!("{}", path.display());
-        // Texts that are refused are kept too: they must not panic.
-        if let Some(configs) = body::check_input(&std::fs::read(&path).expect("a readable file")) {
-            replayed += 1;
-            algorithms.extend(configs.iter().map(Config::name));
-        }
+    // Texts that are refused are kept too: they must not panic.
+    for configs in kept::inputs("registry").iter().filter_map(|input| body::check_input(input)) {
+        replayed += 1;
+        algorithms.extend(configs.iter().map(Config::name));
     }
     // An empty or foreign corpus proves nothing. It is renewed by `fuzz/run minimise`.
-    assert!(replayed >= 50 && algorithms.len() >= 30, "{folder}: {replayed} inputs, {algorithms:?}");
+    assert!(replayed >= 50 && algorithms.len() >= 30, "{replayed} inputs, {algorithms:?}");
 }
 
 #[test]

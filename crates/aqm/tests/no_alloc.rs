@@ -66,7 +66,7 @@ impl Host {
             random: &mut self.random,
             observer: &mut self.sink,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         }
     }
 }

@@ -51,7 +51,7 @@ impl Host {
             random: &mut self.random,
             observer: &mut self.log,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         };
         (&mut self.queue, cx)
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 const LATEST: Instant = Instant::from_nanos((u32::MAX as u64 - 366 * 86_400) * 1_000_000_000);
 
 /// Options of a block and what else is around a frame, at most.
-const AROUND: u32 = 1 << 20;
+const MAX_BLOCK_OVERHEAD: u32 = 1 << 20;
 
 /// One captured frame.
 #[derive(Clone, Copy, Debug)]
@@ -292,8 +292,8 @@ impl PcapNg {
             };
             match kind {
                 INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => {
-                    if body > LONGEST + AROUND {
-                        let most = LONGEST + AROUND;
+                    if body > LONGEST + MAX_BLOCK_OVERHEAD {
+                        let most = LONGEST + MAX_BLOCK_OVERHEAD;
                         return Err(Stop::Wrong(format!("a block states {total} B; allowed: up to {most} B")));
                     }
                     more(input, buffer, body as usize)?;

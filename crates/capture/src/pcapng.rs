@@ -28,7 +28,7 @@ pub struct About<'a> {
 
 /// What is said of a packet besides its contents.
 #[derive(Clone, Copy, Debug)]
-pub enum Said<'a> {
+pub enum PacketOption<'a> {
     /// Text for people.
     Comment(&'a str),
     /// The interface received it.
@@ -122,7 +122,7 @@ impl Writer {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn packet(&mut self, at: Instant, length: u32, data: &[u8], said: Said<'_>) -> Result<(), Error> {
+    pub fn packet(&mut self, at: Instant, length: u32, data: &[u8], said: PacketOption<'_>) -> Result<(), Error> {
         const FLAGS: u16 = 2;
         self.begin_block();
         let nanos = at.nanos();
@@ -132,9 +132,9 @@ impl Writer {
         self.put(data);
         self.pad();
         match said {
-            Said::Comment(text) => self.options([(COMMENT, text.as_bytes())].into_iter()),
-            Said::Inbound => self.options([(FLAGS, &1_u32.to_le_bytes()[..])].into_iter()),
-            Said::Outbound => self.options([(FLAGS, &2_u32.to_le_bytes()[..])].into_iter()),
+            PacketOption::Comment(text) => self.options([(COMMENT, text.as_bytes())].into_iter()),
+            PacketOption::Inbound => self.options([(FLAGS, &1_u32.to_le_bytes()[..])].into_iter()),
+            PacketOption::Outbound => self.options([(FLAGS, &2_u32.to_le_bytes()[..])].into_iter()),
         }
         self.end_block(ENHANCED_PACKET)
     }

@@ -21,7 +21,7 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{middleware, Json, Router};
-use body::Asked;
+use body::JsonBody;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use utoipa::{OpenApi, ToSchema};
@@ -324,7 +324,7 @@ async fn windows(
 async fn change(
     State(api): Shared,
     Path(direction): Path<String>,
-    Asked(change): Asked<body::ChangeDocument>,
+    JsonBody(change): JsonBody<body::ChangeDocument>,
 ) -> Result<Json<Done>, ApiError> {
     let direction = DirectionName::try_from(direction).map_err(|what| ApiError::new(StatusCode::NOT_FOUND, what))?;
     let change = Change::from(change);

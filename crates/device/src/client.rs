@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 
 /// For a request as a whole.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why there is no answer that was hoped for.
 #[derive(Debug, thiserror::Error)]
@@ -75,9 +75,9 @@ pub fn ask(socket: &Path, question: Question) -> Result<String, ClientError> {
         .build()
         .map_err(|e| ClientError::Unclear(e.to_string()))?;
     runtime.block_on(async {
-        tokio::time::timeout(PATIENCE, send(socket, question))
+        tokio::time::timeout(TIMEOUT, send(socket, question))
             .await
-            .map_err(|_| ClientError::Unclear(format!("none within {} s", PATIENCE.as_secs())))?
+            .map_err(|_| ClientError::Unclear(format!("none within {} s", TIMEOUT.as_secs())))?
     })
 }
 

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 /// Closed windows that are kept at hand, both directions together.
 const RECENT: usize = 256;
-/// Looks for the packet thread's answer, [`LOOK`] apart.
-const LOOKS: u32 = 2000;
-const LOOK: Duration = Duration::from_millis(1);
+/// Looks for the packet thread's answer, [`POLL_INTERVAL`] apart.
+const MAX_POLLS: u32 = 2000;
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Why something was not done. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -374,11 +374,11 @@ impl Control {
         let gone = || Refusal::Gone("the packet thread has ended".into());
         let (reply, answer) = channel();
         self.commands.send(Command { order, reply: Some(reply) }).map_err(|_| gone())?;
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             match answer.try_recv() {
                 Ok(outcome) => return outcome.map_err(Refusal::Conflict),
                 Err(TryRecvError::Disconnected) => return Err(gone()),
-                Err(TryRecvError::Empty) => tokio::time::sleep(LOOK).await,
+                Err(TryRecvError::Empty) => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
         Err(Refusal::Gone("the packet thread does not answer; the change may still come into force".into()))

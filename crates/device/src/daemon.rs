@@ -11,10 +11,12 @@ use crate::lines::Lines;
 use crate::links::{Links, Watch};
 use crate::offline::{self, Files};
 use crate::orders::{self, Commands, Orders};
-use crate::path::Path as Way;
+use crate::path::Path as PacketPath;
 use crate::plugins;
 use crate::pool::{Pool, HEADROOM};
-use crate::port::{self, BackEnd, FaultConfig, Faults, Now, Open, Port, PortCounters, PortError, Tracer, XdpOptions};
+use crate::port::{
+    self, BackEnd, FaultConfig, Faults, Open, Port, PortCounters, PortError, TimeSource, Tracer, XdpOptions,
+};
 use crate::priority;
 use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
@@ -48,9 +50,9 @@ const TRACED: u64 = 1_000_000;
 const EFFECTS: [&str; 3] = ["losses", "jitter", "duplicates"];
 
 /// Until a control interface that failed is started again.
-const AGAIN: Duration = Duration::from_secs(1);
+const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// Between two looks at whether the storage thread runs and the host's date was changed.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Why the device does not run, or stopped running.
 #[derive(Debug, thiserror::Error)]
@@ -178,7 +180,7 @@ fn make_folders<'a>(files: impl Iterator<Item = &'a Path>) {
             continue;
         }
         if let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(folder) {
-            let hint = hardening::hindrance(folder);
+            let hint = hardening::access_problem(folder);
             tracing::warn!(%error, "folder {} cannot be made{hint}", folder.display());
         }
     }
@@ -313,7 +315,7 @@ fn answer(
             Ok(Err(error)) => tracing::error!(%error, "the control interface failed; it is started again"),
             Err(_) => tracing::error!("the control interface panicked; it is started again"),
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RESTART_DELAY);
     }
 }
 
@@ -331,7 +333,7 @@ async fn attend(
     let mut hang_up = signal(SignalKind::hangup())?;
     let serving = api::serve(sockets, Arc::clone(&api));
     tokio::pin!(serving);
-    let (mut look, mut ahead) = (tokio::time::interval(LOOK), Step::default());
+    let (mut look, mut ahead) = (tokio::time::interval(CHECK_INTERVAL), Step::default());
     loop {
         tokio::select! {
             never = &mut serving => match never {},
@@ -386,7 +388,7 @@ fn sink(windows: &SharedWindows, direction: Direction, mut kept: Option<Sink>) -
 }
 
 /// Both directions.
-fn ways(config: &Config, seed: u64, keys: [Key; 2], windows: &SharedWindows, store: Option<&Store>) -> [Way; 2] {
+fn ways(config: &Config, seed: u64, keys: [Key; 2], windows: &SharedWindows, store: Option<&Store>) -> [PacketPath; 2] {
     Direction::ALL.map(|direction| {
         let kept = store.map(|store| store.sink(direction));
         let seed = seed.wrapping_add(direction as u64);
@@ -394,7 +396,7 @@ fn ways(config: &Config, seed: u64, keys: [Key; 2], windows: &SharedWindows, sto
     })
 }
 
-fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -> Way {
+fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -> PacketPath {
     let path = config.direction(direction).path();
     let recorder = match &path.scheme {
         None => Recorder::idle(),
@@ -403,7 +405,7 @@ fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -
             Recorder::new(config.windows.packets, path.rate, path.overhead, setting, sink)
         }
     };
-    let mut way = Way::new(&path, Box::new(Stream::new(seed)), key, recorder);
+    let mut way = PacketPath::new(&path, Box::new(Stream::new(seed)), key, recorder);
     way.set_delays(&config.direction(direction).delays());
     way.set_link(config.direction(direction).link(), |effect| {
         let own = EFFECTS.iter().position(|name| *name == effect).unwrap_or(EFFECTS.len()) as u64;
@@ -511,7 +513,7 @@ fn wrapped(mut port: Box<dyn Port>, table: &PortTable, clock: Clock) -> Result<B
         port = Box::new(Faults::new(port, FaultConfig { loss, duplication, reordering, corruption, seed }));
     }
     if let Some(path) = &table.trace {
-        port = Box::new(Tracer::new(port, path, TRACED, Now::Clock(clock))?);
+        port = Box::new(Tracer::new(port, path, TRACED, TimeSource::Clock(clock))?);
     }
     Ok(port)
 }

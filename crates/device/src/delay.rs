@@ -24,7 +24,7 @@ pub struct Delay {
 
 /// Frames that may travel an impaired line before its memory grows: those of 1 Gbit/s for 60 ms at 114 B each, or 0.8 s at
 /// 1514 B.
-const TRAVELLING: usize = 1 << 16;
+const MAX_DELAYED_FRAMES: usize = 1 << 16;
 
 /// A line whose frames may overtake each other.
 struct Impaired {
@@ -93,8 +93,12 @@ impl Delay {
     pub fn impair(&mut self, impairments: &Impairments, stream: impl FnMut(&'static str) -> Drawn) {
         self.most_jitter = impairments.jitter.map_or(Span::ZERO, Jitter::most);
         let channel = Channel::new(self.span, impairments, stream);
-        self.impaired =
-            Some(Box::new(Impaired { channel, frames: BinaryHeap::with_capacity(TRAVELLING), sent: 0, uncopied: 0 }));
+        self.impaired = Some(Box::new(Impaired {
+            channel,
+            frames: BinaryHeap::with_capacity(MAX_DELAYED_FRAMES),
+            sent: 0,
+            uncopied: 0,
+        }));
     }
 
     /// Another model of losses, where the line has one.

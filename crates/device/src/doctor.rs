@@ -6,7 +6,7 @@ pub mod facts;
 mod tests;
 
 use crate::port::eal::{Device, ENOUGH_HUGE_BYTES};
-pub use crate::port::Way;
+pub use crate::port::Attachment;
 use crate::port::MOST_QUEUES;
 use facts::{Card, Host, Interface};
 use std::fmt;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Interfaces of the ports that have one, and how frames are taken from them.
-    pub ports: Vec<(String, Way)>,
+    pub ports: Vec<(String, Attachment)>,
     /// Devices of DPDK's.
     pub devices: Vec<Device>,
     /// CPUs that DPDK is to use.
@@ -77,7 +77,7 @@ pub fn examine(wanted: &Wanted) -> Vec<Finding> {
     let mut host = facts::host();
     host.barrier = facts::barrier(&wanted.file, &wanted.user);
     host.unknown_user = facts::unknown(&wanted.user);
-    judge(wanted, &host, &interfaces, &cards)
+    diagnose(wanted, &host, &interfaces, &cards)
 }
 
 /// Drivers with native XDP, and whether AF_XDP works on their memory without a copy (Linux 6.12, drivers/net).
@@ -111,7 +111,12 @@ const DRIVERS: [(&str, bool); 25] = [
 
 /// Judges what was found; `interfaces` and `cards` in the order of the ports and the devices, `None` for one that does not exist.
 #[must_use]
-pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>], cards: &[Option<Card>]) -> Vec<Finding> {
+pub fn diagnose(
+    wanted: &Wanted,
+    host: &Host,
+    interfaces: &[Option<Interface>],
+    cards: &[Option<Card>],
+) -> Vec<Finding> {
     let mut findings = Findings::default();
     judge_host(wanted, host, &mut findings);
     judge_user(wanted, host, &mut findings);
@@ -121,7 +126,7 @@ pub fn judge(wanted: &Wanted, host: &Host, interfaces: &[Option<Interface>], car
             Some(interface) => judge_interface(wanted, *way, interface, &mut findings),
         }
     }
-    dpdk::judge(wanted, host, cards, &mut findings);
+    dpdk::diagnose(wanted, host, cards, &mut findings);
     findings.0
 }
 
@@ -141,7 +146,7 @@ impl Findings {
 }
 
 fn judge_host(wanted: &Wanted, host: &Host, findings: &mut Findings) {
-    let xdp = wanted.ports.iter().any(|(_, way)| matches!(way, Way::AfXdp(_)));
+    let xdp = wanted.ports.iter().any(|(_, way)| matches!(way, Attachment::AfXdp(_)));
     let mut needed = Vec::new();
     if !wanted.ports.is_empty() {
         needed.push("CAP_NET_RAW");
@@ -220,7 +225,7 @@ fn judge_user(wanted: &Wanted, host: &Host, findings: &mut Findings) {
     findings.add(Weight::Note, "host", what, Some(&command));
 }
 
-fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &mut Findings) {
+fn judge_interface(wanted: &Wanted, way: Attachment, interface: &Interface, findings: &mut Findings) {
     let name = interface.name.as_str();
     if interface.running {
         findings.fine(name, "up");
@@ -230,7 +235,7 @@ fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &
     }
     judge_mtu(wanted, way, interface, findings);
     judge_offloads(interface, findings);
-    if let Way::AfXdp(queue) = way {
+    if let Attachment::AfXdp(queue) = way {
         judge_driver(interface, findings);
         judge_queues(interface, queue, findings);
     }
@@ -252,11 +257,11 @@ fn judge_interface(wanted: &Wanted, way: Way, interface: &Interface, findings: &
 /// Ethernet header and two VLAN tags.
 const HEADERS: u32 = 14 + 8;
 
-fn judge_mtu(wanted: &Wanted, way: Way, interface: &Interface, findings: &mut Findings) {
+fn judge_mtu(wanted: &Wanted, way: Attachment, interface: &Interface, findings: &mut Findings) {
     let Some(mtu) = interface.mtu else { return };
     let name = interface.name.as_str();
     // The kernel's limit for a program in the driver that takes frames in one piece, on a page of 4 KiB (headroom 256 B, tail 320 B).
-    let single = if matches!(way, Way::AfXdp(_)) { 4096 - 256 - 320 } else { u32::MAX };
+    let single = if matches!(way, Attachment::AfXdp(_)) { 4096 - 256 - 320 } else { u32::MAX };
     let room = wanted.room_bytes.min(single);
     if mtu + HEADERS > room {
         let fits = room.saturating_sub(HEADERS).min(1500);
@@ -355,16 +360,16 @@ fn judge_queues(interface: &Interface, queue: Option<u32>, findings: &mut Findin
     }
 }
 
-fn judge_bridge(way: Way, interface: &Interface, findings: &mut Findings) {
+fn judge_bridge(way: Attachment, interface: &Interface, findings: &mut Findings) {
     let name = interface.name.as_str();
     match (&interface.bridge, way) {
-        (Some(bridge), Way::AfXdp(_)) => {
+        (Some(bridge), Attachment::AfXdp(_)) => {
             findings.fine(name, format!("port of bridge {bridge}, which forwards while sojournd does not run"));
         }
-        (Some(bridge), Way::AfPacket) if interface.isolated => {
+        (Some(bridge), Attachment::AfPacket) if interface.isolated => {
             findings.fine(name, format!("isolated port of bridge {bridge}: nothing is forwarded twice"));
         }
-        (Some(bridge), Way::AfPacket) => {
+        (Some(bridge), Attachment::AfPacket) => {
             let what = format!("port of bridge {bridge}, which forwards every frame a second time while sojournd runs");
             let command = format!(
                 "bridge link set dev {name} isolated on    # and off at its end: af_packet-bypass.conf does both"

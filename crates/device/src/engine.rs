@@ -1,7 +1,7 @@
 //! Two ports and the two directions between them, turned by one thread.
 
 use crate::clock::Time;
-use crate::path::{Path, Reading, Whereabouts};
+use crate::path::{FrameCounts, Path, Reading};
 use crate::pool::{Frame, Pool};
 use crate::port::{Port, PortCounters, PortError, BURST};
 use sojourn_units::Instant;
@@ -53,7 +53,7 @@ impl Engine {
         let share = pool.frames() / SHARE;
         let mut engine =
             Self { pool, ports, paths, burst: Vec::with_capacity(BURST), share, read_until: [Instant::ZERO; 2] };
-        engine.tell_room();
+        engine.update_room();
         engine
     }
 
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// Tells the ports how much may wait in them. To be called after a rate has changed.
-    pub fn tell_room(&mut self) {
+    pub fn update_room(&mut self) {
         let [a, b] = &mut self.ports;
         b.set_room(self.paths[0].room());
         a.set_room(self.paths[1].room());
@@ -154,7 +154,7 @@ impl Engine {
 
     /// Where the frames of a direction are.
     #[must_use]
-    pub fn whereabouts(&self, direction: Direction) -> Whereabouts {
-        self.paths[direction as usize].whereabouts()
+    pub fn frame_counts(&self, direction: Direction) -> FrameCounts {
+        self.paths[direction as usize].frame_counts()
     }
 }

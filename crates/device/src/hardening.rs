@@ -178,7 +178,7 @@ fn roots_alone(folder: &OwnedFd) -> io::Result<bool> {
 
 /// What keeps this process from reading and writing `file`, for the end of a message: empty where nothing is seen.
 #[must_use]
-pub fn hindrance(file: &Path) -> String {
+pub fn access_problem(file: &Path) -> String {
     let me = geteuid();
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match file.symlink_metadata() {

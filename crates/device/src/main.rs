@@ -83,7 +83,7 @@ enum Task {
         #[arg(long)]
         label: Option<String>,
         #[command(flatten)]
-        way: Way,
+        way: DirectionArgument,
         #[command(flatten)]
         running: Running,
     },
@@ -96,7 +96,7 @@ enum Task {
         #[arg(long)]
         delay: Option<String>,
         #[command(flatten)]
-        way: Way,
+        way: DirectionArgument,
         #[command(flatten)]
         running: Running,
     },
@@ -138,7 +138,7 @@ struct Running {
 }
 
 #[derive(clap::Args)]
-struct Way {
+struct DirectionArgument {
     /// Which direction.
     #[arg(long, default_value = "a_to_b", value_parser = ["a_to_b", "b_to_a"])]
     direction: String,
@@ -268,7 +268,11 @@ fn manual() -> std::io::Result<()> {
 }
 
 /// `values` are keys of the request, each with how the command line calls it.
-fn change(running: &Running, way: &Way, values: &[(&str, &str, Option<String>)]) -> Result<(), Box<dyn Error>> {
+fn change(
+    running: &Running,
+    way: &DirectionArgument,
+    values: &[(&str, &str, Option<String>)],
+) -> Result<(), Box<dyn Error>> {
     let given = values.iter().filter_map(|(key, _, value)| Some(((*key).to_owned(), json!(value.as_ref()?))));
     let body = Value::Object(given.collect::<Map<_, _>>());
     let outcome = ask(running, Method::PATCH, &format!("/directions/{}", way.direction), Some(body));

@@ -3,7 +3,7 @@
 use crate::engine::{Direction, Engine};
 use crate::path::Path;
 use crate::pool::{Pool, HEADROOM};
-use crate::port::{Account, Capture, Now, Pace, Pcap, PortCounters, PortError, Writer};
+use crate::port::{Account, Capture, Pace, Pcap, PortCounters, PortError, TimeSource, Writer};
 use sojourn_units::{Instant, Span};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,7 +103,7 @@ pub fn run(pool: Pool, files: [Files; 2], paths: [Path; 2]) -> Result<Outcome, P
     let (a, b) = (open(&a)?, open(&b)?);
     let origin = [&a.0, &b.0].into_iter().filter_map(|input| input.as_ref()?.next_at()).min();
     let port = |name: &str, (input, output)| {
-        Pcap::new(name, input, output, Pace::Recorded, Now::Virtual(Arc::clone(&clock)), origin)
+        Pcap::new(name, input, output, Pace::Recorded, TimeSource::Virtual(Arc::clone(&clock)), origin)
     };
     let (a, b) = (port("a", a), port("b", b));
     let due = [a.due(), b.due()];

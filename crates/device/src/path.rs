@@ -22,7 +22,7 @@ use room::Room;
 use sojourn_aqm::{
     Backlog, Config, Counters, Dequeued, Ecn, Framing, Observer, Packet, Random, Reason, Server, Traced,
 };
-use sojourn_measure::trace::{Event, What};
+use sojourn_measure::trace::{Event, EventKind};
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
@@ -107,7 +107,7 @@ struct Host<'a> {
 
 /// An event for the decision log, where one is kept.
 #[inline]
-fn note(log: &mut Option<Log>, at: Instant, serial: u64, what: impl FnOnce() -> What) {
+fn note(log: &mut Option<Log>, at: Instant, serial: u64, what: impl FnOnce() -> EventKind) {
     if let Some(log) = log {
         log(Event { at, serial, what: what() });
     }
@@ -115,14 +115,14 @@ fn note(log: &mut Option<Log>, at: Instant, serial: u64, what: impl FnOnce() -> 
 
 impl Observer for Host<'_> {
     fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
-        note(self.log, now, packet.serial, || What::Dropped(reason));
+        note(self.log, now, packet.serial, || EventKind::Dropped(reason));
         let frame = Frame::from_index(packet.handle);
         self.recorder.dropped(&packet, self.pool.note(frame), reason);
         self.pool.give(frame);
     }
 
     fn marked(&mut self, now: Instant, packet: &Packet) {
-        note(self.log, now, packet.serial, || What::Marked);
+        note(self.log, now, packet.serial, || EventKind::Marked);
         let frame = Frame::from_index(packet.handle);
         let note = self.pool.note(frame);
         self.recorder.marked(note);
@@ -132,7 +132,7 @@ impl Observer for Host<'_> {
 
 /// Frames of a direction, each in one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct FrameCounts {
     /// Wait in the discipline.
     pub queued: u64,
     /// Travel the delay line.
@@ -259,7 +259,7 @@ impl Path {
             ack: parsed.ack,
         };
         self.recorder.arrived(now, seen);
-        note(&mut self.log, now, packet.serial, || What::Arrived((&packet).into()));
+        note(&mut self.log, now, packet.serial, || EventKind::Arrived((&packet).into()));
         let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
         queue.show_rate(now, &mut host);
         queue.server.arrive(now, &mut host, packet);
@@ -318,7 +318,7 @@ impl Path {
                 queue.show_rate(at, &mut host);
                 match queue.server.depart(at, &mut host) {
                     Dequeued::Packet(packet) => {
-                        note(&mut self.log, at, packet.serial, || What::Left { ce: packet.ecn == Ecn::Ce });
+                        note(&mut self.log, at, packet.serial, || EventKind::Left { ce: packet.ecn == Ecn::Ce });
                         let frame = Frame::from_index(packet.handle);
                         let noted = pool.note(frame);
                         let length = u32::from(noted.length);
@@ -510,8 +510,8 @@ impl Path {
 
     /// Where the frames are that have arrived and not left.
     #[must_use]
-    pub fn whereabouts(&self) -> Whereabouts {
-        Whereabouts {
+    pub fn frame_counts(&self) -> FrameCounts {
+        FrameCounts {
             queued: self.queue.as_ref().map_or(0, |queue| queue.server.backlog().packets),
             delayed: self.line.len() as u64,
             ready: self.ready.len() as u64,

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 /// The most processor time of one turn of the packet thread while a plug-in is at work.
 pub const LONGEST_TURN: Duration = Duration::from_millis(10);
 /// Between two looks at the packet thread.
-const LOOK: Duration = Duration::from_millis(2);
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 /// Looks between two notes of what waits.
 const NOTES: u32 = 25;
 /// Longest record.
@@ -153,7 +153,7 @@ pub fn watch(config: &Config, board: &Board) -> io::Result<Option<Watch>> {
     watcher.note(first, 0);
     let work = move || {
         let mut looks = 0_u32;
-        while stopped.recv_timeout(LOOK) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(CHECK_INTERVAL) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(NOTES) {
                 let status = board.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -16,7 +16,7 @@ mod pcap;
 mod system;
 mod tracer;
 
-pub use about::{About, Open, Opened, Way, INTERFACE};
+pub use about::{About, Attachment, Open, Opened, INTERFACE};
 pub use af_packet::AfPacket;
 pub use af_xdp::{af_xdp_pair, AfXdp, XdpMode, XdpOptions, ZeroCopy, MOST_QUEUES};
 pub use back_ends::BackEnd;
@@ -24,8 +24,8 @@ pub use back_ends::BackEnd;
 pub use dpdk::Dpdk;
 pub use faults::{FaultConfig, FaultCounts, Faults};
 pub use generated::Generated;
-pub use loopback::{loopback, Far, Loopback};
-pub use pcap::{Now, Pace, Pcap};
+pub use loopback::{loopback, FarEnd, Loopback};
+pub use pcap::{Pace, Pcap, TimeSource};
 pub use sojourn_capture::{Account, Capture, Record, Writer};
 pub use tracer::Tracer;
 

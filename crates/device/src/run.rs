@@ -43,7 +43,7 @@ pub struct RunConfig {
 /// Commands obeyed in one turn.
 const COMMANDS: usize = 16;
 /// A sleep overshoots by tens of microseconds, so what falls due sooner is waited for awake.
-const AWAKE: Span = Span::from_micros(200);
+const SPIN: Span = Span::from_micros(200);
 
 /// Turns `engine` until [`Order::Stop`] or until every sender of commands is gone.
 ///
@@ -60,7 +60,7 @@ pub fn run(
     let outcome = loop {
         crate::turns::turned();
         let now = clock.now();
-        if obey(engine, now, commands) {
+        if run_commands(engine, now, commands) {
             break Ok(());
         }
         let moved = match engine.turn(now, &clock) {
@@ -90,7 +90,7 @@ pub fn run(
 
 /// Carries out what was asked for since the last call, at `now`; true when the thread is to end. [`run`] does it at every turn.
 #[must_use]
-pub fn obey(engine: &mut Engine, now: Instant, commands: &Orders) -> bool {
+pub fn run_commands(engine: &mut Engine, now: Instant, commands: &Orders) -> bool {
     use std::sync::mpsc::TryRecvError;
     for _ in 0..COMMANDS {
         match commands.try_recv() {
@@ -148,7 +148,7 @@ fn apply(engine: &mut Engine, now: Instant, order: &Order) {
         Order::SetRate { direction, rate } => {
             let (path, pool) = engine.path_mut(*direction);
             path.set_rate(now, pool, *rate);
-            engine.tell_room();
+            engine.update_room();
         }
         Order::SetDelay { direction, delay } => engine.path_mut(*direction).0.set_delay(*delay),
         Order::All(orders) => orders.iter().for_each(|order| apply(engine, now, order)),
@@ -158,10 +158,10 @@ fn apply(engine: &mut Engine, now: Instant, order: &Order) {
 
 fn sleep(engine: &mut Engine, now: Instant, publish: Instant, commands: &Orders) {
     let until = engine.next_due().map_or(publish, |due| due.min(publish));
-    if until <= now + AWAKE {
+    if until <= now + SPIN {
         return;
     }
-    let span = (until - now).saturating_sub(AWAKE);
+    let span = (until - now).saturating_sub(SPIN);
     let timeout =
         Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as i64 };
     let descriptors = engine.ports().each_ref().map(|port| port.descriptor());
@@ -277,7 +277,7 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
         internals.insert(name, value);
     });
     let backlog = path.backlog();
-    let whereabouts = path.whereabouts();
+    let frame_counts = path.frame_counts();
     let link = path.link_counts();
     DirectionStatus {
         direction: direction.name(),
@@ -289,8 +289,8 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
         late_s: path.late().seconds(),
         blocked_s: path.blocked().seconds(),
         backlog: Count { packets: backlog.packets, bytes: backlog.bytes },
-        delayed: whereabouts.delayed,
-        ready: whereabouts.ready,
+        delayed: frame_counts.delayed,
+        ready: frame_counts.ready,
         stale: path.stale(),
         no_room: path.no_room(),
         lost: link.lost,

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Between two looks whether the packet thread has begun.
 const BEGINNING: Duration = Duration::from_millis(10);
 /// Looks at the packet thread in the time after which the service manager takes the process for hung.
-const LOOKS: u32 = 4;
+const CHECKS_PER_TIMEOUT: u32 = 4;
 
 /// The service manager, if there is one.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Service {
 
     /// Between two looks.
     fn pause(&self) -> Option<Duration> {
-        self.watchdog.map(|time| time / LOOKS)
+        self.watchdog.map(|time| time / CHECKS_PER_TIMEOUT)
     }
 
     /// Starts a thread that says when the device is ready: as soon as `heartbeat`, which changes as long as the packet thread

@@ -35,7 +35,7 @@ const MOST_LOGGED: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened, made or written.
-    #[error("store {path}: {source}{}", crate::hardening::hindrance(path))]
+    #[error("store {path}: {source}{}", crate::hardening::access_problem(path))]
     Sql {
         /// Which file.
         path: PathBuf,

@@ -67,7 +67,7 @@ fn frames_pass_rings_and_the_whole_engine() {
         engine.step(Instant::ZERO + TURN * turn).unwrap();
     }
     let [a, b] = engine.port_counters();
-    let (counters, at) = (engine.path(Direction::AToB).counters(), engine.whereabouts(Direction::AToB));
+    let (counters, at) = (engine.path(Direction::AToB).counters(), engine.frame_counts(Direction::AToB));
     // 64 at every look; 32 are out by the end of each of the 99 spans between two.
     assert_eq!((a.received, b.received), (6400, 0));
     assert_eq!(a.received, b.sent + counters.dropped_total().packets + at.queued + at.delayed + at.ready);

@@ -148,7 +148,7 @@ fn every_frame_is_somewhere() {
     let mut engine = halved::engine([open("net_null0"), open("net_null1")]);
     let sum = |engine: &mut Engine| {
         let [a, b] = engine.port_counters();
-        let at = engine.whereabouts(Direction::AToB);
+        let at = engine.frame_counts(Direction::AToB);
         let dropped = engine.path(Direction::AToB).counters().dropped_total().packets;
         let inside = at.queued + at.delayed + at.ready;
         assert_eq!(a.received, b.sent + b.leaving + b.send_failed + dropped + inside);

@@ -108,7 +108,7 @@ const MEMORY: [&str; 3] = ["mmap", "mprotect", "brk"];
 /// Windows of an earlier run.
 const BEFORE: u64 = 3;
 /// Far beyond what any machine needs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// How a run ended.
@@ -201,7 +201,7 @@ fn attempt(store: &[u8], call: &str, error: &str, n: u32) -> Result<End, String>
             device.terminate();
             (told, asked) = (true, Wall::now());
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             return Err(format!("neither well nor ended: {:?}", device.status()));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -210,7 +210,7 @@ fn attempt(store: &[u8], call: &str, error: &str, n: u32) -> Result<End, String>
     let trace = || fs::read_to_string(device.path("trace")).unwrap_or_default();
     let main = device.child.id().to_string();
     let over = |line: &str| line.split_once(' ').is_some_and(|(id, what)| id == main && what.contains("+++"));
-    while !trace().lines().any(over) && begun.elapsed() < PATIENCE {
+    while !trace().lines().any(over) && begun.elapsed() < TIMEOUT {
         std::thread::sleep(Duration::from_millis(1));
     }
     // Where memory is refused, the dynamic loader may end the process without a word, and Rust's runtime does with a message.

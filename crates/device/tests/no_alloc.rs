@@ -119,7 +119,7 @@ fn the_packet_path_allocates_nothing_after_warm_up() {
         assert_eq!(counters.arrived.packets, 800_000, "{scheme}");
         assert!(counters.forwarded.packets.abs_diff(223_214) < 223, "{scheme}: {}", counters.forwarded.packets);
         let [a, b] = engine.port_counters();
-        let at = engine.whereabouts(Direction::AToB);
+        let at = engine.frame_counts(Direction::AToB);
         let waiting = at.queued + at.delayed + at.ready;
         assert_eq!(a.received, b.sent + counters.dropped_total().packets + waiting, "{scheme}");
         assert_eq!((a.missed, b.missed), (0, 0), "{scheme}");
@@ -138,7 +138,7 @@ fn an_impaired_link_allocates_nothing_after_warm_up_and_loses_no_frame() {
     let dropped = engine.path(Direction::AToB).counters().dropped_total().packets;
     let link = engine.path(Direction::AToB).link_counts();
     let [a, b] = engine.port_counters();
-    let at = engine.whereabouts(Direction::AToB);
+    let at = engine.frame_counts(Direction::AToB);
     let (lost, doubled) = (link.lost.unwrap(), link.duplicates.unwrap());
     assert_eq!(a.received + doubled, b.sent + dropped + lost + at.queued + at.delayed + at.ready);
     // 223,214 leave, see above; of 2 % the standard error is 66.

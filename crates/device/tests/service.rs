@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const WATCHDOG: Duration = Duration::from_millis(400);
 /// More than any machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Manager {
     folder: tempfile::TempDir,
@@ -51,7 +51,7 @@ impl Manager {
 
     /// Waits for a message that begins like this.
     fn hears(&self, beginning: &str) -> String {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let left = || Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
         let messages = std::iter::from_fn(|| self.next(left()?));
         messages.into_iter().find(|message| message.starts_with(beginning)).unwrap()
@@ -122,7 +122,7 @@ fn a_reload_as_soon_as_the_device_is_ready_does_not_end_it() {
     let contents = fs::read(text).unwrap();
     // Read once for the start. The main thread then waits here until it has read it again, and looks for signals after that.
     fs::write(&pipe, &contents).unwrap();
-    assert_eq!(manager.next(PATIENCE).unwrap(), "READY=1\nSTATUS=forwarding");
+    assert_eq!(manager.next(TIMEOUT).unwrap(), "READY=1\nSTATUS=forwarding");
     manager.signal(Signal::HUP);
     fs::write(&pipe, &contents).unwrap();
     manager.hears("RELOADING=1");
@@ -133,12 +133,12 @@ fn a_reload_as_soon_as_the_device_is_ready_does_not_end_it() {
 #[test]
 fn a_start_a_reload_and_a_stop_are_told() {
     let manager = Manager::start(None);
-    assert_eq!(manager.next(PATIENCE).unwrap(), "READY=1\nSTATUS=forwarding");
+    assert_eq!(manager.next(TIMEOUT).unwrap(), "READY=1\nSTATUS=forwarding");
     manager.signal(Signal::HUP);
     let reloading = manager.hears("RELOADING=1\nMONOTONIC_USEC=");
     let number = reloading.lines().nth(1).unwrap().rsplit('=').next().unwrap();
     assert!(number.parse::<u64>().unwrap() > 0);
-    assert_eq!(manager.next(PATIENCE).unwrap(), "READY=1\nSTATUS=forwarding");
+    assert_eq!(manager.next(TIMEOUT).unwrap(), "READY=1\nSTATUS=forwarding");
     // A reload that is refused is over, too.
     configure(&manager.folder.path().join("sojournd.toml"), "seed = \"no number\"");
     manager.signal(Signal::HUP);

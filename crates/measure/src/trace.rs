@@ -48,7 +48,7 @@ impl From<&Packet> for Facts {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     /// `+`: it was offered to the queue.
     Arrived(Facts),
     /// `d`: it was dropped.
@@ -70,7 +70,7 @@ pub struct Event {
     /// Number of the packet in the order of arrival, from 0.
     pub serial: u64,
     /// What.
-    pub what: What,
+    pub what: EventKind,
 }
 
 const ECN: [&str; 4] = ["not", "ect1", "ect0", "ce"];
@@ -81,7 +81,7 @@ impl fmt::Display for Event {
         write!(f, "{seconds}.{nanos:09} ")?;
         let serial = self.serial;
         match self.what {
-            What::Arrived(facts) => {
+            EventKind::Arrived(facts) => {
                 let Facts { bytes, flow, source, destination, ecn, dscp, window, ack } = facts;
                 write!(f, "+ {serial} {bytes} flow={flow} source={source} destination={destination}")?;
                 write!(f, " ecn={}", ECN[usize::from(ecn & 3)])?;
@@ -96,9 +96,9 @@ impl fmt::Display for Event {
                     None => Ok(()),
                 }
             }
-            What::Dropped(why) => write!(f, "d {serial} {}", why.name()),
-            What::Marked => write!(f, "m {serial}"),
-            What::Left { ce } => write!(f, "- {serial}{}", if ce { " ce" } else { "" }),
+            EventKind::Dropped(why) => write!(f, "d {serial} {}", why.name()),
+            EventKind::Marked => write!(f, "m {serial}"),
+            EventKind::Left { ce } => write!(f, "- {serial}{}", if ce { " ce" } else { "" }),
         }
     }
 }
@@ -131,15 +131,15 @@ fn read(line: &str) -> Option<Event> {
     let sign = words.next()?;
     let serial = words.next()?.parse().ok()?;
     let what = match sign {
-        "+" => What::Arrived(facts(words.next()?.parse().ok()?, words.by_ref())?),
+        "+" => EventKind::Arrived(facts(words.next()?.parse().ok()?, words.by_ref())?),
         "d" => {
             let why = words.next()?;
-            What::Dropped(Reason::ALL.into_iter().find(|reason| reason.name() == why)?)
+            EventKind::Dropped(Reason::ALL.into_iter().find(|reason| reason.name() == why)?)
         }
-        "m" => What::Marked,
+        "m" => EventKind::Marked,
         "-" => match words.next() {
-            None => What::Left { ce: false },
-            Some("ce") => What::Left { ce: true },
+            None => EventKind::Left { ce: false },
+            Some("ce") => EventKind::Left { ce: true },
             Some(_) => return None,
         },
         _ => return None,
@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(line.parse::<Event>().map(|event| event.to_string()), Ok(line.to_owned()));
         }
         let short: Result<Event, _> = "0.5 + 0 100".parse();
-        let what = What::Arrived(Facts { bytes: 100, ..Facts::default() });
+        let what = EventKind::Arrived(Facts { bytes: 100, ..Facts::default() });
         assert_eq!(short, Ok(Event { at: Instant::from_nanos(500_000_000), serial: 0, what }));
     }
 

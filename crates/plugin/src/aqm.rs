@@ -9,7 +9,7 @@
 
 use crate::abi::{self, answer};
 use crate::definition::{Definition, Internal};
-use crate::host::{Asked, Wrong, HOST, LOOKS};
+use crate::host::{CallContext, CallFault, HOST, MAX_PACKETS_READ};
 use crate::params::Params;
 use sojourn_aqm::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Packet, Queue, Random, Reads, Reason, Ticks};
 use sojourn_units::{BitRate, Instant, Span};
@@ -103,8 +103,8 @@ impl Call {
 
 /// What an algorithm is shown of `queue` at `now`.
 #[inline(always)]
-fn shown<'a>(now: Instant, rate: BitRate, random: Option<&'a mut dyn Random>, queue: &'a Queue) -> Asked<'a> {
-    Asked {
+fn shown<'a>(now: Instant, rate: BitRate, random: Option<&'a mut dyn Random>, queue: &'a Queue) -> CallContext<'a> {
+    CallContext {
         seen: abi::Queue {
             now_ns: now.nanos(),
             rate_bit_s: rate.bit_s(),
@@ -116,7 +116,7 @@ fn shown<'a>(now: Instant, rate: BitRate, random: Option<&'a mut dyn Random>, qu
         random,
         queue,
         looks: 0,
-        wrong: Wrong::Nothing,
+        wrong: CallFault::Nothing,
     }
 }
 
@@ -134,13 +134,13 @@ impl Plugged {
         // SAFETY: a state of the declared size and alignment, and a value for each declared parameter, as the header says.
         let answer = unsafe { function(self.state.address(), given.as_ptr()) };
         if answer != answer::DONE {
-            self.note(call, answer, Wrong::Nothing);
+            self.note(call, answer, CallFault::Nothing);
         }
     }
 
     /// Asks about a packet.
     #[inline(always)]
-    fn ask(&mut self, function: abi::Decide, packet: &Packet, asked: &mut Asked<'_>) -> i32 {
+    fn ask(&mut self, function: abi::Decide, packet: &Packet, asked: &mut CallContext<'_>) -> i32 {
         let packet = std::ptr::from_ref(packet).cast::<abi::Packet>();
         #[allow(unsafe_code)]
         // SAFETY: a state of the declared size and alignment; a packet, whose layout `abi` compares with the header's; and
@@ -152,7 +152,7 @@ impl Plugged {
 
     /// Counts and describes an answer that is none, or what was wrong in its call.
     #[cold]
-    fn note(&mut self, call: Call, answer: i32, wrong: Wrong) {
+    fn note(&mut self, call: Call, answer: i32, wrong: CallFault) {
         self.wrong += 1;
         if self.first.is_some() {
             return;
@@ -160,18 +160,24 @@ impl Plugged {
         let Some(definition) = self.definition() else { return };
         let function = call.name();
         let what = match (wrong, answer) {
-            (Wrong::NoRandom, _) => format!("{function} asks for a random number, which only enqueue and dequeue may"),
-            (Wrong::NotANumber, _) => {
+            (CallFault::NoRandom, _) => {
+                format!("{function} asks for a random number, which only enqueue and dequeue may")
+            }
+            (CallFault::NotANumber, _) => {
                 format!("{function} asks for a chance with a probability that is not a number (NaN)")
             }
-            (Wrong::TooManyLooks, _) => format!("{function} looks at more than {LOOKS} waiting packets in one call"),
-            (Wrong::Nothing, answer::RAISED) => format!("{function} raised an exception"),
-            (Wrong::Nothing, answer::LOOPED) => format!("a loop in {function} does not end"),
-            (Wrong::Nothing, answer::MARK) if matches!(call, Call::Enqueue | Call::Dequeue) => {
+            (CallFault::TooManyLooks, _) => {
+                format!("{function} looks at more than {MAX_PACKETS_READ} waiting packets in one call")
+            }
+            (CallFault::Nothing, answer::RAISED) => format!("{function} raised an exception"),
+            (CallFault::Nothing, answer::LOOPED) => format!("a loop in {function} does not end"),
+            (CallFault::Nothing, answer::MARK) if matches!(call, Call::Enqueue | Call::Dequeue) => {
                 format!("{function} marks a packet that is not ECN-capable, which has to be dropped instead (RFC 3168, section 7)")
             }
-            (Wrong::Nothing, 0) => format!("{function} gives no answer (0); allowed: {}", call.allowed()),
-            (Wrong::Nothing, answer) => format!("{function} gives the answer {answer}; allowed: {}", call.allowed()),
+            (CallFault::Nothing, 0) => format!("{function} gives no answer (0); allowed: {}", call.allowed()),
+            (CallFault::Nothing, answer) => {
+                format!("{function} gives the answer {answer}; allowed: {}", call.allowed())
+            }
         };
         let place = match (definition.file, definition.line) {
             (Some(file), Some(offset)) => format!(" ({file}, line {})", u32::from_ne_bytes(self.state.bytes(offset))),
@@ -192,7 +198,7 @@ impl Plugged {
             // SAFETY: as in `ask`.
             let answer = unsafe { update(self.state.address(), std::ptr::from_mut(&mut asked).cast()) };
             let wrong = asked.wrong;
-            if answer != answer::DONE || wrong != Wrong::Nothing {
+            if answer != answer::DONE || wrong != CallFault::Nothing {
                 self.note(Call::Update, answer, wrong);
             }
         }
@@ -206,10 +212,10 @@ impl Plugged {
 
     /// An answer that is more than to accept.
     #[inline(never)]
-    fn otherwise(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, answer: i32, wrong: Wrong) {
+    fn otherwise(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, packet: Packet, answer: i32, wrong: CallFault) {
         let is_capable = packet.ecn != Ecn::NotEct;
         let is_known = matches!(answer, answer::ACCEPT | answer::DROP) || (answer == answer::MARK && is_capable);
-        if !is_known || wrong != Wrong::Nothing {
+        if !is_known || wrong != CallFault::Nothing {
             self.note(Call::Enqueue, answer, wrong);
         }
         match answer {
@@ -247,7 +253,7 @@ impl Aqm for Plugged {
         let mut asked = shown(cx.now, cx.rate, Some(&mut *cx.random), queue);
         let answer = self.ask(function, &packet, &mut asked);
         let wrong = asked.wrong;
-        if answer == answer::ACCEPT && wrong == Wrong::Nothing {
+        if answer == answer::ACCEPT && wrong == CallFault::Nothing {
             queue.push(packet);
         } else {
             self.otherwise(cx, queue, packet, answer, wrong);
@@ -261,7 +267,7 @@ impl Aqm for Plugged {
             let mut asked = shown(cx.now, cx.rate, Some(&mut *cx.random), queue);
             let answer = self.ask(function, head, &mut asked);
             let (wrong, ecn) = (asked.wrong, head.ecn);
-            if wrong != Wrong::Nothing {
+            if wrong != CallFault::Nothing {
                 self.note(Call::Dequeue, answer, wrong);
             }
             match answer {
@@ -273,7 +279,7 @@ impl Aqm for Plugged {
                 }
                 answer::DROP => cx.drop(queue.pop()?, Reason::Early),
                 _ => {
-                    if wrong == Wrong::Nothing {
+                    if wrong == CallFault::Nothing {
                         self.note(Call::Dequeue, answer, wrong);
                     }
                     return queue.pop();

@@ -213,7 +213,7 @@ fn loaded(config: &Config) -> Option<String> {
 }
 
 fn cx<'a>(now: Instant, random: &'a mut Stream, book: &'a mut Book, counters: &'a mut Counters) -> Cx<'a> {
-    Cx { now, rate: BitRate::from_bit_s(20_000_000), random, observer: book, counters, told: false }
+    Cx { now, rate: BitRate::from_bit_s(20_000_000), random, observer: book, counters, has_dropped: false }
 }
 
 /// Every packet that waited before a switch waits or is dropped after it.

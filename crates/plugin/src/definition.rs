@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Configure, Decide, Table, Update};
-use crate::values::Held;
+use crate::values::ParamValue;
 use sojourn_aqm::{About, DropsAt, Limit, Value};
 use std::ffi::{c_char, CStr};
 
@@ -16,7 +16,7 @@ const MOST_NAMES: u64 = 256;
 pub struct Declared {
     pub name: &'static str,
     pub doc: &'static str,
-    pub initial: Held,
+    pub initial: ParamValue,
 }
 
 /// Where an internal lies, and as what.
@@ -161,7 +161,8 @@ impl Definition {
             offset if within(u64::from(offset), 4) => Some(offset as usize),
             offset => return Err(format!("line_offset is {offset}, which is no place for a line in the state")),
         };
-        let is_time = |(_, one): &(usize, &Declared)| Some(one.name) == period && matches!(one.initial, Held::Time(_));
+        let is_time =
+            |(_, one): &(usize, &Declared)| Some(one.name) == period && matches!(one.initial, ParamValue::Time(_));
         let index = parameters.iter().enumerate().find(is_time).map(|(index, _)| index);
         if period.is_some() != table.update.is_some() || period.is_some() != index.is_some() {
             return Err(
@@ -207,7 +208,8 @@ fn declared(one: &'static abi::Parameter) -> Result<Declared, String> {
         return Err(format!("a parameter is called {name}, which Sojourn keeps for itself; allowed: another name"));
     }
     let initial = initial.ok_or_else(|| format!("the parameter {name} has no default"))?;
-    let initial = Held::read(one.kind, initial).map_err(|why| format!("the default of the parameter {name}: {why}"))?;
+    let initial =
+        ParamValue::read(one.kind, initial).map_err(|why| format!("the default of the parameter {name}: {why}"))?;
     let doc = doc.filter(|doc| !doc.trim().is_empty());
     let doc = doc.ok_or_else(|| {
         format!("the parameter {name} has no doc; allowed: what it does, and the source of its default")

@@ -5,7 +5,7 @@ use crate::abi::{Host, Packet, Queue};
 use sojourn_aqm::Random;
 
 /// Packets that an algorithm may look at in one call.
-pub const LOOKS: u32 = 64;
+pub const MAX_PACKETS_READ: u32 = 64;
 
 pub static HOST: Host = Host { uniform, chance, waiting, exp, log, pow };
 
@@ -25,14 +25,14 @@ pub fn host_functions() -> [(&'static str, usize); 6] {
 /// What went wrong in a call besides its answer. As wide as its neighbour, so that both are cleared in one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Wrong {
+pub enum CallFault {
     Nothing = 0,
     NoRandom,
     NotANumber,
     TooManyLooks,
 }
 
-impl Wrong {
+impl CallFault {
     /// Keeps the first.
     fn note(&mut self, what: Self) {
         if *self == Self::Nothing {
@@ -43,30 +43,30 @@ impl Wrong {
 
 /// A [`Queue`] with what the host needs for the algorithm's questions behind it.
 #[repr(C)]
-pub struct Asked<'a> {
+pub struct CallContext<'a> {
     pub seen: Queue,
     pub random: Option<&'a mut dyn Random>,
     pub queue: &'a sojourn_aqm::Queue,
     pub looks: u32,
-    pub wrong: Wrong,
+    pub wrong: CallFault,
 }
 
 /// The whole of what an algorithm was given a part of.
 ///
 /// # Safety
-/// `queue` is what [`Asked::seen`] of a call that has not returned lies at.
-unsafe fn whole<'a>(queue: *mut Queue) -> &'a mut Asked<'a> {
+/// `queue` is what [`CallContext::seen`] of a call that has not returned lies at.
+unsafe fn context_of<'a>(queue: *mut Queue) -> &'a mut CallContext<'a> {
     // SAFETY: `seen` is the first member of a `repr(C)` structure, which no one else uses during the call.
-    unsafe { &mut *queue.cast::<Asked<'a>>() }
+    unsafe { &mut *queue.cast::<CallContext<'a>>() }
 }
 
 extern "C" fn uniform(queue: *mut Queue) -> f64 {
     // SAFETY: an algorithm passes on the pointer that it got (`sojourn_aqm.h`).
-    let asked = unsafe { whole(queue) };
+    let asked = unsafe { context_of(queue) };
     match &mut asked.random {
         Some(random) => random.uniform(),
         None => {
-            asked.wrong.note(Wrong::NoRandom);
+            asked.wrong.note(CallFault::NoRandom);
             0.5
         }
     }
@@ -74,9 +74,9 @@ extern "C" fn uniform(queue: *mut Queue) -> f64 {
 
 extern "C" fn chance(queue: *mut Queue, p: f64) -> i32 {
     // SAFETY: as in `uniform`.
-    let asked = unsafe { whole(queue) };
+    let asked = unsafe { context_of(queue) };
     if p.is_nan() {
-        asked.wrong.note(Wrong::NotANumber);
+        asked.wrong.note(CallFault::NotANumber);
         return 0;
     }
     if p <= 0.0 || p >= 1.0 {
@@ -90,9 +90,9 @@ extern "C" fn chance(queue: *mut Queue, p: f64) -> i32 {
 
 extern "C" fn waiting(queue: *mut Queue, index: u64) -> *const Packet {
     // SAFETY: as in `uniform`.
-    let asked = unsafe { whole(queue) };
-    if asked.looks >= LOOKS {
-        asked.wrong.note(Wrong::TooManyLooks);
+    let asked = unsafe { context_of(queue) };
+    if asked.looks >= MAX_PACKETS_READ {
+        asked.wrong.note(CallFault::TooManyLooks);
         return std::ptr::null();
     }
     asked.looks += 1;

@@ -2,7 +2,7 @@
 
 use crate::abi;
 use crate::definition::Definition;
-use crate::values::Held;
+use crate::values::ParamValue;
 use sojourn_aqm::{Limit, Param, Parameters, Value};
 use sojourn_units::Span;
 
@@ -12,7 +12,7 @@ pub struct Params {
     /// None has no parameters and accepts every packet: what `Default` gives.
     pub(crate) definition: Option<&'static Definition>,
     pub(crate) limit: Limit,
-    pub(crate) values: Vec<Held>,
+    pub(crate) values: Vec<ParamValue>,
 }
 
 impl Default for Params {
@@ -37,12 +37,12 @@ impl Params {
 
     /// As the functions of the table get them.
     pub(crate) fn given(&self) -> Vec<abi::Value> {
-        self.values.iter().map(Held::give).collect()
+        self.values.iter().map(ParamValue::give).collect()
     }
 
     pub(crate) fn time(&self, index: usize) -> Option<Span> {
         match self.values.get(index) {
-            Some(Held::Time(span)) => Some(*span),
+            Some(ParamValue::Time(span)) => Some(*span),
             _ => None,
         }
     }

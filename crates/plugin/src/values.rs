@@ -9,9 +9,9 @@ macro_rules! kinds {
     ($( $number:literal $kind:ident($type:ty) $member:ident: $give:expr ),+ $(,)?) => {
         /// A value of one of the header's kinds.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum Held { $( #[allow(missing_docs)] $kind($type) ),+ }
+        pub enum ParamValue { $( #[allow(missing_docs)] $kind($type) ),+ }
 
-        impl Held {
+        impl ParamValue {
             /// The default of a kind from its text.
             pub fn read(number: i32, text: &str) -> Result<Self, String> {
                 match number {

@@ -58,7 +58,7 @@ impl Driver {
             random: &mut self.draws,
             observer: &mut self.log,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         };
         let result = act(self.discipline.as_mut(), &mut cx);
         if self.draws.missing {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 const PACKETS: u64 = 200_000;
 const ROUNDS: usize = 3;
-const BESIDE: [&str; 2] = ["pfifo", "codel"];
+const REFERENCES: [&str; 2] = ["pfifo", "codel"];
 
 /// What is judged.
 #[derive(Deserialize)]
@@ -107,7 +107,7 @@ fn parsed(scheme: &str) -> Result<Config, String> {
 
 /// Nanoseconds of processor time that a packet takes, the least of some rounds by turns.
 fn cost(name: &str) -> Result<Map<String, Value>, String> {
-    let schemes = [name, BESIDE[0], BESIDE[1]];
+    let schemes = [name, REFERENCES[0], REFERENCES[1]];
     let mut least = [f64::MAX; 3];
     for _ in 0..ROUNDS {
         for (least, scheme) in least.iter_mut().zip(schemes) {

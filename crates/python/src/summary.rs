@@ -4,7 +4,7 @@ use crate::refuse;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use sojourn_aqm::rates::Totals;
+use sojourn_aqm::link::rates::Totals;
 use sojourn_sim::summary;
 use sojourn_units::Span;
 use std::path::PathBuf;

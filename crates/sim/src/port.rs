@@ -23,7 +23,7 @@ pub(crate) use window::Window;
 use crate::engine::Lane;
 use crate::random::Stream;
 use sojourn_aqm::{Channel, ChannelCounts, Config, Framing, Observer, Packet, Reason, Server, Traced};
-use sojourn_measure::trace::{Event, What};
+use sojourn_measure::trace::{Event, EventKind};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 
@@ -141,13 +141,13 @@ impl Dropped {
 
     /// An event of the port whose decisions are logged.
     #[cold]
-    pub fn note(&mut self, at: Instant, serial: u64, what: What) {
+    pub fn note(&mut self, at: Instant, serial: u64, what: EventKind) {
         self.note_of(at, serial, what, 0);
     }
 
     /// An event of a packet of this flow.
     #[cold]
-    pub fn note_of(&mut self, at: Instant, serial: u64, what: What, flow: u32) {
+    pub fn note_of(&mut self, at: Instant, serial: u64, what: EventKind, flow: u32) {
         let event = Event { at, serial, what };
         if let Some(decisions) = &mut self.decisions {
             decisions.write(self.port, &event, flow);
@@ -161,14 +161,14 @@ impl Dropped {
 impl Observer for Dropped {
     fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
         if self.logs {
-            self.note(now, packet.serial, What::Dropped(reason));
+            self.note(now, packet.serial, EventKind::Dropped(reason));
         }
         self.packets.push((packet, reason));
     }
 
     fn marked(&mut self, now: Instant, packet: &Packet) {
         if self.logs {
-            self.note(now, packet.serial, What::Marked);
+            self.note(now, packet.serial, EventKind::Marked);
         }
     }
 }

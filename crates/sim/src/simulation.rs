@@ -40,7 +40,7 @@ use std::fmt;
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum EventKind {
     /// A packet reaches its receiver.
     Deliver(u32),
     /// A packet reaches a port that runs a discipline.
@@ -93,7 +93,7 @@ enum What {
     Change(u32),
 }
 
-impl What {
+impl EventKind {
     /// A packet arrives somewhere, which is on its way until then.
     fn is_arrival(self) -> bool {
         matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_) | Self::Lose(_))
@@ -356,7 +356,7 @@ impl Simulation {
         while let Some((now, what)) = self.net.wheel.pop_until(until) {
             self.net.now = now;
             match what {
-                What::Deliver(handle) => self.deliver(handle),
+                EventKind::Deliver(handle) => self.deliver(handle),
                 _ => self.handle(what),
             }
         }
@@ -390,34 +390,34 @@ impl Simulation {
 
     /// Apart from the frequent case, which then is short.
     #[inline(never)]
-    fn handle(&mut self, what: What) {
+    fn handle(&mut self, what: EventKind) {
         match what {
             // Handled before.
-            What::Deliver(_) => {}
-            What::Enqueue(handle) => self.net.reach_port(handle),
-            What::Approach(port) => self.net.reach_port_in_turn(port),
-            What::Cross(handle) => self.net.reach_line(handle),
-            What::Lose(handle) => self.net.lose_now(handle),
-            What::Tell => self.net.tell_losses(),
-            What::Look(line) => self.net.look(line),
-            What::Free(port) => self.net.port_free(port),
-            What::Retransmit(flow) => self.retransmit_timer(flow),
-            What::RetransmitNow(flow) => self.retransmit_now(flow),
-            What::Acknowledge(flow) => self.acknowledge_timer(flow),
-            What::AcknowledgeNow(flow) => self.acknowledge_now(flow),
-            What::Pace(flow) => self.pace_timer(flow),
-            What::Emit(flow) => self.emit(flow),
-            What::Probe(flow) => self.probe(flow),
-            What::Retry(port) => self.net.attempt(port, false),
-            What::Access(cell) => self.net.cell_access(cell),
-            What::Release(port) => self.net.release(port),
-            What::Start(flow) => self.start(flow),
-            What::Stop(flow) => self.stop(flow),
-            What::Measure => self.begin_measurement(),
-            What::Sample => self.sample(),
-            What::Phase(number) => self.begin_phase(number),
-            What::Change(index) => self.change(index),
-            What::Client(flow) => self.client_time(flow),
+            EventKind::Deliver(_) => {}
+            EventKind::Enqueue(handle) => self.net.reach_port(handle),
+            EventKind::Approach(port) => self.net.reach_port_in_turn(port),
+            EventKind::Cross(handle) => self.net.reach_line(handle),
+            EventKind::Lose(handle) => self.net.lose_now(handle),
+            EventKind::Tell => self.net.tell_losses(),
+            EventKind::Look(line) => self.net.look(line),
+            EventKind::Free(port) => self.net.port_free(port),
+            EventKind::Retransmit(flow) => self.retransmit_timer(flow),
+            EventKind::RetransmitNow(flow) => self.retransmit_now(flow),
+            EventKind::Acknowledge(flow) => self.acknowledge_timer(flow),
+            EventKind::AcknowledgeNow(flow) => self.acknowledge_now(flow),
+            EventKind::Pace(flow) => self.pace_timer(flow),
+            EventKind::Emit(flow) => self.emit(flow),
+            EventKind::Probe(flow) => self.probe(flow),
+            EventKind::Retry(port) => self.net.attempt(port, false),
+            EventKind::Access(cell) => self.net.cell_access(cell),
+            EventKind::Release(port) => self.net.release(port),
+            EventKind::Start(flow) => self.start(flow),
+            EventKind::Stop(flow) => self.stop(flow),
+            EventKind::Measure => self.begin_measurement(),
+            EventKind::Sample => self.sample(),
+            EventKind::Phase(number) => self.begin_phase(number),
+            EventKind::Change(index) => self.change(index),
+            EventKind::Client(flow) => self.client_time(flow),
         }
     }
 }

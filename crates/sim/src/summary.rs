@@ -1,6 +1,6 @@
 //! Summaries of traces and captures, which are read as streams: memory grows with the number of windows alone.
 
-use sojourn_aqm::rates::{Entry, Lines, Summary, Totals};
+use sojourn_aqm::link::rates::{Entry, Lines, Summary, Totals};
 use sojourn_capture::{Account, Error, Packets};
 use sojourn_units::{Instant, Span};
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! d(n) as a table with a constant beyond it.
 
 use crate::Error;
-use sojourn_aqm::dropping_function::{Count, Params};
-use sojourn_aqm::{threshold, Algorithm, Config, Limit, Parameters};
+use sojourn_aqm::schemes::dropping_function::{Count, Params};
+use sojourn_aqm::{schemes::threshold, Algorithm, Config, Limit, Parameters};
 
 /// The largest number of packets that a table may hold.
 pub const MOST: usize = 1 << 20;
@@ -63,7 +63,8 @@ impl Law {
                         scheme.text()
                     )));
                 }
-                let table = sojourn_aqm::dropping_function::DroppingFunction::new(&params).probabilities().to_vec();
+                let table =
+                    sojourn_aqm::schemes::dropping_function::DroppingFunction::new(&params).probabilities().to_vec();
                 let last = table.last().copied().unwrap_or(0.0);
                 // With `queue`, one packet in service and n waiting are n + 1 in the system, and an idle server is n = 0.
                 let shift = usize::from(params.count == Count::Queue);
@@ -75,7 +76,7 @@ impl Law {
                 Self::new(own, if is_endless { last } else { 1.0 })
             }
             "pfifo" => {
-                let limit: sojourn_aqm::pfifo::PfifoParams = read(scheme)?;
+                let limit: sojourn_aqm::schemes::pfifo::PfifoParams = read(scheme)?;
                 Self::new(vec![0.0; room(limit.limit.get())?], 1.0)
             }
             "threshold" => {

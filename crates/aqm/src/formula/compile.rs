@@ -1,6 +1,6 @@
 //! Reads a formula by recursive descent, checks its units, and gives the steps of its evaluation.
 
-use super::program::{One, Program, Step, Two, STACK};
+use super::program::{BinaryOp, Program, Step, UnaryOp, STACK};
 use super::unit::{Unit, UNITS};
 use crate::suggest::did_you_mean;
 use alloc::format;
@@ -11,19 +11,19 @@ const DEEPEST: u32 = 32;
 
 /// The functions by their names.
 pub(super) const FUNCTIONS: [(&str, Function); 6] = [
-    ("min", Function::Many(Two::Min)),
-    ("max", Function::Many(Two::Max)),
-    ("exp", Function::One(One::Exp)),
-    ("log", Function::One(One::Log)),
-    ("sqrt", Function::One(One::Sqrt)),
-    ("abs", Function::One(One::Abs)),
+    ("min", Function::Many(BinaryOp::Min)),
+    ("max", Function::Many(BinaryOp::Max)),
+    ("exp", Function::UnaryOp(UnaryOp::Exp)),
+    ("log", Function::UnaryOp(UnaryOp::Log)),
+    ("sqrt", Function::UnaryOp(UnaryOp::Sqrt)),
+    ("abs", Function::UnaryOp(UnaryOp::Abs)),
 ];
 
 /// How a function takes its arguments.
 #[derive(Clone, Copy)]
 pub(super) enum Function {
-    One(One),
-    Many(Two),
+    UnaryOp(UnaryOp),
+    Many(BinaryOp),
 }
 
 /// What is wrong, and where.
@@ -107,23 +107,23 @@ impl<'a> Reader<'a> {
     }
 
     /// Applies `one`; at once where its value is known.
-    fn one(&mut self, one: One, at: usize) -> Result<(), String> {
+    fn one(&mut self, one: UnaryOp, at: usize) -> Result<(), String> {
         if let Some(Step::Number(x)) = self.steps.last().copied() {
             self.steps.pop();
             return self.known(one.of(x), at);
         }
-        self.steps.push(Step::One(one));
+        self.steps.push(Step::UnaryOp(one));
         Ok(())
     }
 
     /// Applies `two`; at once where both values are known.
-    fn two(&mut self, two: Two, at: usize) -> Result<(), String> {
+    fn two(&mut self, two: BinaryOp, at: usize) -> Result<(), String> {
         self.kept -= 1;
         if let [.., Step::Number(x), Step::Number(y)] = self.steps[..] {
             self.steps.truncate(self.steps.len() - 2);
             return self.known(two.of(x, y), at);
         }
-        self.steps.push(Step::Two(two));
+        self.steps.push(Step::BinaryOp(two));
         Ok(())
     }
 
@@ -164,8 +164,8 @@ impl<'a> Reader<'a> {
         self.peek();
         let at = self.at;
         let (two, name) = match self.take(&['<', '>']) {
-            Some('<') => (Two::Less, "<"),
-            Some(_) => (Two::Greater, ">"),
+            Some('<') => (BinaryOp::Less, "<"),
+            Some(_) => (BinaryOp::Greater, ">"),
             None => return Ok(kind),
         };
         let other = self.sum()?;
@@ -180,8 +180,8 @@ impl<'a> Reader<'a> {
             self.peek();
             let at = self.at;
             let (two, name) = match self.take(&['+', '-']) {
-                Some('+') => (Two::Add, "+"),
-                Some(_) => (Two::Subtract, "-"),
+                Some('+') => (BinaryOp::Add, "+"),
+                Some(_) => (BinaryOp::Subtract, "-"),
                 None => return Ok(kind),
             };
             let other = self.product()?;
@@ -198,9 +198,9 @@ impl<'a> Reader<'a> {
             let Some(sign) = self.take(&['*', '/']) else { return Ok(kind) };
             let other = self.sign()?.unwrap_or(Unit::NUMBER);
             let (two, unit) = if sign == '*' {
-                (Two::Multiply, Unit::times as fn(_, _) -> _)
+                (BinaryOp::Multiply, Unit::times as fn(_, _) -> _)
             } else {
-                (Two::Divide, Unit::over as fn(_, _) -> _)
+                (BinaryOp::Divide, Unit::over as fn(_, _) -> _)
             };
             kind = Some(unit(kind.unwrap_or(Unit::NUMBER), other));
             self.two(two, at)?;
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         let kind = match self.take(&['-', '+']) {
             Some('-') => {
                 let kind = self.sign()?;
-                self.one(One::Minus, at)?;
+                self.one(UnaryOp::Minus, at)?;
                 kind
             }
             Some(_) => self.sign()?,
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         let after = self.at;
         let exponent = self.sign()?;
         self.number_only(exponent, "\"^\"", after)?;
-        self.two(Two::Power, at)?;
+        self.two(BinaryOp::Power, at)?;
         Ok(Some(Unit::NUMBER))
     }
 
@@ -326,8 +326,8 @@ impl<'a> Reader<'a> {
         let first = self.at;
         let mut kind = self.truth()?;
         match function {
-            Function::One(One::Abs) => self.one(One::Abs, start)?,
-            Function::One(one) => {
+            Function::UnaryOp(UnaryOp::Abs) => self.one(UnaryOp::Abs, start)?,
+            Function::UnaryOp(one) => {
                 self.number_only(kind, name, first)?;
                 self.one(*one, start)?;
                 kind = Some(Unit::NUMBER);

@@ -12,13 +12,13 @@ pub(super) enum Step {
     Number(f64),
     /// A place in the list of values.
     Input(usize),
-    One(One),
-    Two(Two),
+    UnaryOp(UnaryOp),
+    BinaryOp(BinaryOp),
 }
 
 /// A function of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum One {
+pub(super) enum UnaryOp {
     Minus,
     Exp,
     Log,
@@ -28,7 +28,7 @@ pub(super) enum One {
 
 /// A function of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Two {
+pub(super) enum BinaryOp {
     Add,
     Subtract,
     Multiply,
@@ -40,7 +40,7 @@ pub(super) enum Two {
     Greater,
 }
 
-impl One {
+impl UnaryOp {
     pub fn of(self, x: f64) -> f64 {
         match self {
             Self::Minus => -x,
@@ -52,7 +52,7 @@ impl One {
     }
 }
 
-impl Two {
+impl BinaryOp {
     pub fn of(self, x: f64, y: f64) -> f64 {
         match self {
             Self::Add => x + y,
@@ -105,11 +105,11 @@ impl Program {
                     stack[next % STACK] = values.get(*place).copied().unwrap_or(f64::NAN);
                     next = next.wrapping_add(1);
                 }
-                Step::One(one) => {
+                Step::UnaryOp(one) => {
                     let top = next.wrapping_sub(1) % STACK;
                     stack[top] = one.of(stack[top]);
                 }
-                Step::Two(two) => {
+                Step::BinaryOp(two) => {
                     next = next.wrapping_sub(1);
                     let top = next.wrapping_sub(1) % STACK;
                     stack[top] = two.of(stack[top], stack[next % STACK]);

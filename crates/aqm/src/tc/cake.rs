@@ -1,7 +1,7 @@
 //! CAKE's words for the link below.
 
 use super::pairs::Pairs;
-use crate::framing::Word;
+use crate::link::framing::Word;
 use crate::Value;
 use alloc::string::ToString;
 

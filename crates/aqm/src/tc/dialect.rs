@@ -66,7 +66,7 @@ const SFB: Words = &[("penalty", Idle(0, None)), ("rate", Value), ("burst", Valu
 const SFQ: Words =
     &[("redflowlimit", Value), ("avpkt", Value), ("burst", Value), ("probability", Value), ("ewma", Value)];
 
-/// Besides those that [`Cake`](crate::cake::Cake) itself lists and those for links (`framing::WORDS`).
+/// Besides those that [`Cake`](crate::schemes::cake::Cake) itself lists and those for links (`framing::WORDS`).
 const CAKE: Words = &[
     ("nat", Idle(0, Some("addresses are hashed as the packets carry them"))),
     ("nonat", Idle(0, None)),
@@ -95,14 +95,14 @@ fn words(kind: &str) -> Words {
 /// What `word` is to tc in a text for `kind`.
 pub(super) fn word(kind: &str, word: &str) -> Option<Word> {
     match kind {
-        "cake" if crate::framing::Word::find(word).is_some() => return Some(Flag),
+        "cake" if crate::link::framing::Word::find(word).is_some() => return Some(Flag),
         _ => {}
     }
     words(kind).iter().find(|(name, _)| *name == word).map(|(_, word)| *word)
 }
 
 /// Why `word` has no effect in a text for `kind`, where it has none.
-pub(crate) fn why_idle(kind: &str, name: &str) -> Option<&'static str> {
+pub(crate) fn no_effect_reason(kind: &str, name: &str) -> Option<&'static str> {
     match word(kind, name)? {
         Partly(why) => Some(why),
         Idle(_, why) => why,
@@ -149,7 +149,7 @@ pub(crate) fn translate(
 }
 
 /// Words that tc joined, apart: older releases print "penalty rate 10 burst 20 (600000ms 60000ms)" for sfb.
-pub(super) fn apart<'a>(kind: &str, words: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn split_joined_words<'a>(kind: &str, words: &[&'a str]) -> Vec<&'a str> {
     let split = |word: &'a str| match (kind, word.strip_prefix('('), word.strip_suffix(')')) {
         ("sfb", Some(rehash), _) => ["rehash", rehash],
         ("sfb", _, Some(db)) => ["db", db],
@@ -159,7 +159,7 @@ pub(super) fn apart<'a>(kind: &str, words: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// What tc's answer leaves out because it is off, where a scheme that leaves it out has it on.
-pub(super) fn unsaid(kind: &str, pairs: &mut Vec<(String, String)>) {
+pub(super) fn add_omitted_defaults(kind: &str, pairs: &mut Vec<(String, String)>) {
     if kind == "fq_codel" && !pairs.iter().any(|(name, _)| name == "ecn") {
         pairs.push(("ecn".to_string(), "false".to_string()));
     }

@@ -154,7 +154,7 @@ impl<'a> Host<'a> {
             random: &mut self.random,
             observer: &mut self.seen,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         };
         (&mut self.queue, cx)
     }

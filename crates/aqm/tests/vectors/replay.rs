@@ -68,7 +68,7 @@ impl Host {
             random: &mut self.draws,
             observer: &mut self.log,
             counters: &mut self.counters,
-            told: false,
+            has_dropped: false,
         };
         act(self.queue.as_mut(), &mut cx)
     }

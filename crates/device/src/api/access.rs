@@ -1,7 +1,7 @@
 //! Who may ask: peers on this machine, with the token or a session that came from it.
 
 use super::{Api, ApiError};
-use crate::hardening::hindrance;
+use crate::hardening::access_problem;
 use axum::extract::{Request, State};
 use axum::http::{header, HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
@@ -61,7 +61,7 @@ impl Token {
     /// The file cannot be read or made, others may read it, or it holds less than a token.
     pub fn open(file: &Path) -> io::Result<Self> {
         let named = |e: io::Error| {
-            let hint = hindrance(file);
+            let hint = access_problem(file);
             io::Error::new(e.kind(), format!("token file {}: {e}{hint}", file.display()))
         };
         match OpenOptions::new().read(true).open(file) {

@@ -42,9 +42,9 @@ impl From<ChangeDocument> for Change {
 }
 
 /// A body of JSON.
-pub(super) struct Asked<T>(pub T);
+pub(super) struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Api>> for Asked<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<Api>> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, ApiError> {

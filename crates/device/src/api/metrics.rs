@@ -61,7 +61,7 @@ const PORTS: [(&str, &str, Of<PortCounters, u64>); 4] = [
     ("sent_frames", "Frames that left", |c| c.sent),
     ("sent_bytes", "Their bytes, without FCS", |c| c.sent_bytes),
 ];
-const TROUBLES: [(&str, Of<PortCounters, u64>); 5] = [
+const PORT_ERRORS: [(&str, Of<PortCounters, u64>); 5] = [
     ("missed", |c| c.missed),
     ("oversize", |c| c.oversize),
     ("checksum_unfinished", |c| c.checksum_unfinished),
@@ -317,7 +317,7 @@ fn at_ports(encoder: &mut DescriptorEncoder<'_>, ports: &[PortStatus; 2]) -> fmt
     let down = links().map(|(labels, link)| (labels, ConstCounter::new(link.down_s)));
     family(encoder, "sojourn_port_link_down_seconds", "Time without a link", MetricType::Counter, down)?;
     let troubles = sides().flat_map(|(port, side)| {
-        TROUBLES.map(|(kind, count)| {
+        PORT_ERRORS.map(|(kind, count)| {
             (vec![("port", side), ("name", port.name.as_str()), ("kind", kind)], count(&port.counters))
         })
     });

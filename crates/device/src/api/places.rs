@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-struct Held<A> {
+struct Connection<A> {
     number: u64,
     address: A,
     activity: Activity,
@@ -15,29 +15,29 @@ struct Held<A> {
 
 struct State<A> {
     /// The oldest first.
-    held: VecDeque<Held<A>>,
+    held: VecDeque<Connection<A>>,
     next: u64,
 }
 
 /// The places of one socket.
-pub(super) struct Places<A> {
+pub(super) struct ConnectionSlots<A> {
     state: Arc<Mutex<State<A>>>,
     total: usize,
     each: usize,
 }
 
-impl<A: Copy + PartialEq + Send + 'static> Places<A> {
+impl<A: Copy + PartialEq + Send + 'static> ConnectionSlots<A> {
     /// `total` places, of which one address gets `each`.
     pub(super) fn new(total: usize, each: usize) -> Self {
         Self { state: Arc::new(Mutex::new(State { held: VecDeque::new(), next: 0 })), total, each }
     }
 
     /// A place for a connection from `address`; `None`: all are in use by connections that are being answered.
-    pub(super) fn take(&self, address: A) -> Option<Place> {
+    pub(super) fn take(&self, address: A) -> Option<ConnectionSlot> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let crowded = state.held.iter().filter(|held| held.address == address).count() >= self.each;
         if crowded || state.held.len() >= self.total {
-            let gives_up = |held: &Held<A>| !held.activity.busy() && (!crowded || held.address == address);
+            let gives_up = |held: &Connection<A>| !held.activity.busy() && (!crowded || held.address == address);
             let at = state.held.iter().position(gives_up)?;
             if let Some(leave) = state.held.remove(at).and_then(|held| held.leave) {
                 // It has ended by itself.
@@ -48,24 +48,24 @@ impl<A: Copy + PartialEq + Send + 'static> Places<A> {
         state.next += 1;
         let (leave, left) = oneshot::channel();
         let activity = Activity::default();
-        state.held.push_back(Held { number, address, activity: activity.clone(), leave: Some(leave) });
+        state.held.push_back(Connection { number, address, activity: activity.clone(), leave: Some(leave) });
         let places = Arc::clone(&self.state);
         let free = Box::new(move || {
             let mut state = places.lock().unwrap_or_else(PoisonError::into_inner);
             state.held.retain(|held| held.number != number);
         });
-        Some(Place { activity, left, free })
+        Some(ConnectionSlot { activity, left, free })
     }
 }
 
 /// A connection's place, free again when dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     activity: Activity,
     left: oneshot::Receiver<()>,
     free: Box<dyn Fn() + Send>,
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) fn activity(&self) -> Activity {
         self.activity.clone()
     }
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         (self.free)();
     }
@@ -90,9 +90,9 @@ pub(super) struct Activity(Arc<AtomicU32>);
 
 impl Activity {
     /// Until the result is dropped.
-    pub(super) fn begin(&self) -> Busy {
+    pub(super) fn begin(&self) -> OpenRequest {
         self.0.fetch_add(1, Ordering::AcqRel);
-        Busy(self.clone())
+        OpenRequest(self.clone())
     }
 
     fn busy(&self) -> bool {
@@ -100,9 +100,9 @@ impl Activity {
     }
 }
 
-pub(super) struct Busy(Activity);
+pub(super) struct OpenRequest(Activity);
 
-impl Drop for Busy {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0 .0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -112,13 +112,13 @@ impl Drop for Busy {
 mod tests {
     use super::*;
 
-    fn left(place: &mut Place) -> bool {
+    fn left(place: &mut ConnectionSlot) -> bool {
         place.left.try_recv().is_ok()
     }
 
     #[test]
     fn who_waits_makes_room_for_who_comes_and_who_is_answered_stays() {
-        let places = Places::new(3, 2);
+        let places = ConnectionSlots::new(3, 2);
         let (mut a1, mut a2) = (places.take('a').unwrap(), places.take('a').unwrap());
         let busy = a1.activity().begin();
         // The third of an address takes the place of its oldest that waits.

@@ -1,9 +1,9 @@
 //! Sockets and connections. Each socket is opened, and opened again when that fails or it is lost, apart from the other: what
 //! happens on TCP, which every local user may connect to, keeps nobody from the Unix socket.
 
-use super::places::{Place, Places};
+use super::places::{ConnectionSlot, ConnectionSlots};
 use super::{Api, Peer, Token};
-use crate::hardening::hindrance;
+use crate::hardening::access_problem;
 use axum::body::Body;
 use axum::Router;
 use hyper::service::service_fn;
@@ -71,12 +71,12 @@ pub struct Interfaces {
 }
 
 /// How one socket fares, where others read it.
-struct Told<'a> {
+struct ConnectionInfo<'a> {
     interfaces: &'a Mutex<Interfaces>,
     which: fn(&mut Interfaces) -> &mut Option<Interface>,
 }
 
-impl Told<'_> {
+impl ConnectionInfo<'_> {
     fn set(&self, at: String, error: Option<String>) {
         let mut interfaces: MutexGuard<'_, Interfaces> = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (self.which)(&mut interfaces);
@@ -112,14 +112,14 @@ pub async fn serve(sockets: &Listen, api: Arc<Api>) -> Infallible {
 }
 
 async fn serve_tcp(address: SocketAddr, sockets: &Listen, api: &Api, router: &Router) -> Infallible {
-    let told = Told { interfaces: &api.interfaces, which: |all| &mut all.tcp };
+    let told = ConnectionInfo { interfaces: &api.interfaces, which: |all| &mut all.tcp };
     loop {
         // Without a token nobody could be told from anybody.
         let opened = api.know_token(|| Token::open(&sockets.token_file)).and_then(|()| bind_tcp(address));
         match opened.and_then(TcpListener::from_std) {
             Ok(listener) => {
                 told.set(listener.local_addr().unwrap_or(address).to_string(), None);
-                let places = Places::new(TCP, ADDRESS);
+                let places = ConnectionSlots::new(TCP, ADDRESS);
                 loop {
                     match listener.accept().await {
                         Ok((stream, peer)) => {
@@ -138,13 +138,13 @@ async fn serve_tcp(address: SocketAddr, sockets: &Listen, api: &Api, router: &Ro
 }
 
 async fn serve_unix(path: &Path, sockets: &Listen, api: &Api, router: &Router) -> Infallible {
-    let told = Told { interfaces: &api.interfaces, which: |all| &mut all.unix };
+    let told = ConnectionInfo { interfaces: &api.interfaces, which: |all| &mut all.unix };
     let at = path.display().to_string();
     loop {
         match bind_unix(path).and_then(Bound::listener) {
             Ok((listener, bound)) => {
                 told.set(at.clone(), None);
-                let places = Places::new(UNIX, UNIX);
+                let places = ConnectionSlots::new(UNIX, UNIX);
                 while bound.is_there() {
                     match tokio::time::timeout(RETRY, listener.accept()).await {
                         Ok(Ok((stream, _))) => {
@@ -226,8 +226,9 @@ impl Drop for Bound {
 /// # Errors
 /// It is in use, something else is there, or the system refuses.
 pub fn bind_unix(path: &Path) -> io::Result<Bound> {
-    let named =
-        |e: io::Error| io::Error::new(e.kind(), format!("control.socket {}: {e}{}", path.display(), hindrance(path)));
+    let named = |e: io::Error| {
+        io::Error::new(e.kind(), format!("control.socket {}: {e}{}", path.display(), access_problem(path)))
+    };
     bind_at(path).map_err(named)
 }
 
@@ -311,7 +312,7 @@ async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     peer: Peer,
     router: Router,
-    mut place: Place,
+    mut place: ConnectionSlot,
     headers: Duration,
 ) {
     let activity = place.activity();

@@ -6,7 +6,7 @@ use super::{Findings, Wanted, Weight, ENOUGH_HUGE_BYTES};
 /// Drivers through which DPDK reaches a card, and those of the kernel's that let it in beside them.
 const DRIVERS: [&str; 6] = ["vfio-pci", "uio_pci_generic", "igb_uio", "mlx4_core", "mlx5_core", "mana"];
 
-pub(super) fn judge(wanted: &Wanted, host: &Host, cards: &[Option<Card>], findings: &mut Findings) {
+pub(super) fn diagnose(wanted: &Wanted, host: &Host, cards: &[Option<Card>], findings: &mut Findings) {
     if wanted.devices.is_empty() {
         return;
     }

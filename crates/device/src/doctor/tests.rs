@@ -1,6 +1,6 @@
 use super::*;
 
-fn wanted(way: Way) -> Wanted {
+fn wanted(way: Attachment) -> Wanted {
     Wanted {
         ports: vec![("a".into(), way)],
         devices: vec![],
@@ -41,16 +41,16 @@ fn interface() -> Interface {
 }
 
 /// Commands for what must be mended.
-fn commands(way: Way, host: &Host, interface: Option<Interface>) -> Vec<String> {
-    let findings = judge(&wanted(way), host, &[interface], &[]);
+fn commands(way: Attachment, host: &Host, interface: Option<Interface>) -> Vec<String> {
+    let findings = diagnose(&wanted(way), host, &[interface], &[]);
     let mend = findings.into_iter().filter(|finding| finding.weight == Weight::Mend);
     mend.map(|finding| finding.command.unwrap()).collect()
 }
 
 #[test]
 fn a_host_that_suits_has_nothing_to_mend() {
-    assert!(commands(Way::AfXdp(None), &host(), Some(interface())).is_empty());
-    let notes = judge(&wanted(Way::AfXdp(None)), &host(), &[Some(interface())], &[]);
+    assert!(commands(Attachment::AfXdp(None), &host(), Some(interface())).is_empty());
+    let notes = diagnose(&wanted(Attachment::AfXdp(None)), &host(), &[Some(interface())], &[]);
     assert!(notes.iter().all(|finding| finding.weight == Weight::Fine), "{notes:?}");
 }
 
@@ -59,7 +59,7 @@ fn every_unsuitable_thing_has_its_command() {
     let of = |change: &dyn Fn(&mut Interface)| {
         let mut one = interface();
         change(&mut one);
-        commands(Way::AfXdp(None), &host(), Some(one)).join("; ")
+        commands(Attachment::AfXdp(None), &host(), Some(one)).join("; ")
     };
     assert_eq!(of(&|one| one.features.extend(["gro", "rxvlan"])), "ethtool -K a gro off rxvlan off");
     assert_eq!(of(&|one| one.queues = Some(65)), "ethtool -L a combined 64");
@@ -75,14 +75,14 @@ fn every_unsuitable_thing_has_its_command() {
         one.peer = Some(("h".into(), vec!["rx", "tx", "gso"]));
     };
     assert_eq!(of(&veth), "ethtool -K h tx off gso off");
-    assert_eq!(commands(Way::AfXdp(None), &host(), None), ["ip link"]);
+    assert_eq!(commands(Attachment::AfXdp(None), &host(), None), ["ip link"]);
 }
 
 #[test]
 fn all_receive_queues_are_read_unless_one_is_named() {
     let of = |queue, queues| {
         let one = Interface { queues: Some(queues), ..interface() };
-        let findings = judge(&wanted(Way::AfXdp(queue)), &host(), &[Some(one)], &[]);
+        let findings = diagnose(&wanted(Attachment::AfXdp(queue)), &host(), &[Some(one)], &[]);
         let about = findings.into_iter().find(|finding| finding.what.contains("receive queue")).unwrap();
         (about.weight, about.what)
     };
@@ -96,29 +96,31 @@ fn all_receive_queues_are_read_unless_one_is_named() {
 
 #[test]
 fn a_bridge_suits_af_xdp_and_not_af_packet() {
-    assert!(commands(Way::AfPacket, &host(), Some(interface()))[0].starts_with("bridge link set dev a isolated on"));
+    assert!(
+        commands(Attachment::AfPacket, &host(), Some(interface()))[0].starts_with("bridge link set dev a isolated on")
+    );
     let isolated = Interface { isolated: true, ..interface() };
-    assert!(commands(Way::AfPacket, &host(), Some(isolated)).is_empty());
+    assert!(commands(Attachment::AfPacket, &host(), Some(isolated)).is_empty());
     let alone = Interface { bridge: None, ..interface() };
-    assert!(commands(Way::AfPacket, &host(), Some(alone)).is_empty());
+    assert!(commands(Attachment::AfPacket, &host(), Some(alone)).is_empty());
 }
 
 #[test]
 fn a_host_that_does_not_suit() {
     let small = Host { memlock_bytes: Some(8 << 20), ..host() };
-    assert!(commands(Way::AfXdp(None), &small, Some(interface()))[0].starts_with("ulimit -l unlimited"));
+    assert!(commands(Attachment::AfXdp(None), &small, Some(interface()))[0].starts_with("ulimit -l unlimited"));
     let mut locks = small.clone();
     locks.capabilities.push("CAP_IPC_LOCK".into());
-    assert!(commands(Way::AfXdp(None), &locks, Some(interface())).is_empty());
+    assert!(commands(Attachment::AfXdp(None), &locks, Some(interface())).is_empty());
     let alone = Interface { bridge: None, ..interface() };
-    assert!(commands(Way::AfPacket, &small, Some(alone)).is_empty());
+    assert!(commands(Attachment::AfPacket, &small, Some(alone)).is_empty());
     let nobody = Host { capabilities: vec![], ..host() };
-    let findings = judge(&wanted(Way::AfXdp(None)), &nobody, &[Some(interface())], &[]);
+    let findings = diagnose(&wanted(Attachment::AfXdp(None)), &nobody, &[Some(interface())], &[]);
     assert!(findings[0].what.contains("CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF"), "{}", findings[0]);
     let single = Host { cpus: 1, ..host() };
-    assert_eq!(commands(Way::AfXdp(None), &single, Some(interface())).len(), 1);
+    assert_eq!(commands(Attachment::AfXdp(None), &single, Some(interface())).len(), 1);
     let saving = Host { governor: Some("powersave".into()), ..host() };
-    let findings = judge(&wanted(Way::AfXdp(None)), &saving, &[Some(interface())], &[]);
+    let findings = diagnose(&wanted(Attachment::AfXdp(None)), &saving, &[Some(interface())], &[]);
     assert!(findings.iter().any(|one| one.weight == Weight::Note && one.what.contains("powersave")));
 }
 
@@ -128,12 +130,13 @@ fn devices_of_dpdk_need_pages_drivers_and_cores() {
         ports: vec![],
         devices: vec![Device::parse(device).unwrap()],
         cores: vec![1, 0],
-        ..wanted(Way::AfPacket)
+        ..wanted(Attachment::AfPacket)
     };
     let pages = Host { free_huge_bytes: 64 << 20, ..host() };
     let mend = |wanted: &Wanted, host: &Host, card: Option<&str>| {
         let card = card.map(|driver| Card { driver: Some(driver.to_owned()).filter(|driver| !driver.is_empty()) });
-        let findings = judge(wanted, host, &[], &[card]).into_iter().filter(|finding| finding.weight == Weight::Mend);
+        let findings =
+            diagnose(wanted, host, &[], &[card]).into_iter().filter(|finding| finding.weight == Weight::Mend);
         findings.map(|finding| finding.command.unwrap().split("    ").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let (card, own) = (wanted("01:00.0"), wanted("net_ring0"));
@@ -156,7 +159,7 @@ fn devices_of_dpdk_need_pages_drivers_and_cores() {
 fn a_configuration_that_the_user_cannot_read_again_is_told_with_what_opens_it() {
     let noted = |barrier: &str| {
         let host = Host { barrier: Some(barrier.into()), ..host() };
-        let findings = judge(&wanted(Way::AfXdp(None)), &host, &[Some(interface())], &[]);
+        let findings = diagnose(&wanted(Attachment::AfXdp(None)), &host, &[Some(interface())], &[]);
         assert!(findings.iter().all(|finding| finding.weight != Weight::Mend));
         let note = findings.into_iter().find(|finding| finding.weight == Weight::Note).unwrap();
         assert!(note.what.contains(barrier), "{}", note.what);
@@ -170,7 +173,7 @@ fn a_configuration_that_the_user_cannot_read_again_is_told_with_what_opens_it() 
 fn a_user_that_does_not_exist_is_told_with_what_makes_it() {
     let host = Host { unknown_user: true, ..host() };
     let made = ["useradd --system --user-group --shell /usr/sbin/nologin nobody"];
-    assert_eq!(commands(Way::AfXdp(None), &host, Some(interface())), made);
+    assert_eq!(commands(Attachment::AfXdp(None), &host, Some(interface())), made);
     assert!(facts::unknown("no-such-user") && !facts::unknown("root"));
 }
 

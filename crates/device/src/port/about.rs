@@ -7,7 +7,7 @@ use crate::pool::Pool;
 
 /// How a port takes its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Attachment {
     /// AF_XDP: from one receive queue, or from all (`None`).
     AfXdp(Option<u32>),
     /// AF_PACKET.
@@ -23,7 +23,7 @@ pub struct About {
     /// The key that it cannot do without, and what is allowed there.
     pub needs: Option<(&'static str, &'static str)>,
     /// The interface that it uses, and how.
-    pub uses: fn(&PortTable) -> Option<(String, Way)>,
+    pub uses: fn(&PortTable) -> Option<(String, Attachment)>,
     /// Opens a port.
     pub open: Open,
 }
@@ -45,6 +45,6 @@ pub enum Open {
 pub const INTERFACE: &str = "the name of a network interface, as in \"eth0\"";
 
 /// Uses nothing of the host.
-pub fn nothing(_: &PortTable) -> Option<(String, Way)> {
+pub fn nothing(_: &PortTable) -> Option<(String, Attachment)> {
     None
 }

@@ -3,7 +3,7 @@
 //! The kernel sees every frame as well: the interface should have no address and be in no bridge, or it answers and
 //! forwards too. Frames of any length that the pool holds.
 
-use super::about::{About, Open, Way, INTERFACE};
+use super::about::{About, Attachment, Open, INTERFACE};
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
 use crate::clock::monotonic_ns;
@@ -398,7 +398,7 @@ pub(super) const ABOUT: About = About {
     is_live: true,
     keys: &["interface"],
     needs: Some(("interface", INTERFACE)),
-    uses: |table| Some((table.interface.clone()?, Way::AfPacket)),
+    uses: |table| Some((table.interface.clone()?, Attachment::AfPacket)),
     open: Open::Privileged(|table, pool| {
         Ok(Box::new(AfPacket::open(pool, table.interface.as_deref().unwrap_or_default())?))
     }),

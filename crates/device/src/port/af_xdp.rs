@@ -13,7 +13,7 @@ mod queue;
 mod ring;
 mod sender;
 
-use super::about::{About, Open, Way, INTERFACE};
+use super::about::{About, Attachment, Open, INTERFACE};
 use super::checksum;
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
@@ -271,8 +271,8 @@ impl Port for AfXdp {
         if self.gone {
             return Err(system::gone(&self.interface));
         }
-        self.sender.reap(pool);
-        self.sender.go_on().map_err(during(&self.interface, "sending"))?;
+        self.sender.complete(pool);
+        self.sender.kick().map_err(during(&self.interface, "sending"))?;
         self.refill(pool);
         let from = into.len();
         let turn = if self.queues.len() == 1 { BURST } else { TURN };
@@ -346,7 +346,7 @@ pub(super) const ABOUT: About = About {
     is_live: true,
     keys: &["interface", "queue", "mode", "zero_copy"],
     needs: Some(("interface", INTERFACE)),
-    uses: |table| Some((table.interface.clone()?, Way::AfXdp(table.queue))),
+    uses: |table| Some((table.interface.clone()?, Attachment::AfXdp(table.queue))),
     open: Open::Privileged(|table, pool| {
         let interface = table.interface.as_deref().unwrap_or_default();
         Ok(Box::new(AfXdp::open(pool, interface, XdpOptions::of(table), None)?))

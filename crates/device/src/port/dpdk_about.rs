@@ -1,6 +1,6 @@
 //! DPDK as a back end of the configuration, in builds with it and without.
 
-use super::about::{About, Open, Way};
+use super::about::{About, Attachment, Open};
 use super::eal::Device;
 use crate::config::PortTable;
 
@@ -8,9 +8,9 @@ pub const ABOUT: About =
     About { is_live: true, keys: &["device"], needs: Some(("device", Device::ALLOWED)), uses: interface, open: OPEN };
 
 /// Of DPDK's drivers one has a packet socket too.
-fn interface(table: &PortTable) -> Option<(String, Way)> {
+fn interface(table: &PortTable) -> Option<(String, Attachment)> {
     let device = Device::parse(table.device.as_deref()?).ok()?;
-    Some((device.interface()?.to_owned(), Way::AfPacket))
+    Some((device.interface()?.to_owned(), Attachment::AfPacket))
 }
 
 #[cfg(feature = "dpdk")]

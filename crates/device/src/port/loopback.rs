@@ -23,20 +23,20 @@ pub struct Loopback {
 
 /// The far side of the cable.
 #[derive(Clone, Debug)]
-pub struct Far(Arc<Mutex<Cable>>);
+pub struct FarEnd(Arc<Mutex<Cable>>);
 
 /// A port called `name` and its far side.
 #[must_use]
-pub fn loopback(name: &str) -> (Loopback, Far) {
+pub fn loopback(name: &str) -> (Loopback, FarEnd) {
     let cable = Arc::<Mutex<Cable>>::default();
-    (Loopback { name: name.to_owned(), cable: cable.clone(), counters: PortCounters::default() }, Far(cable))
+    (Loopback { name: name.to_owned(), cable: cable.clone(), counters: PortCounters::default() }, FarEnd(cable))
 }
 
 fn lock(cable: &Mutex<Cable>) -> MutexGuard<'_, Cable> {
     cable.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Far {
+impl FarEnd {
     /// A frame arrives at the device.
     pub fn put(&self, contents: Vec<u8>) {
         self.put_at(contents, Instant::ZERO);

@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 /// What time it is.
 #[derive(Clone, Debug)]
-pub enum Now {
+pub enum TimeSource {
     /// That of the host.
     Clock(Clock),
     /// Whatever the driver of a run says, in nanoseconds.
     Virtual(Arc<AtomicU64>),
 }
 
-impl Now {
+impl TimeSource {
     /// Now.
     #[must_use]
     pub fn get(&self) -> Instant {
@@ -46,7 +46,7 @@ pub struct Pcap {
     input: Option<Capture>,
     output: Option<Writer>,
     pace: Pace,
-    now: Now,
+    now: TimeSource,
     /// Captured at this instant, a frame arrives at 0.
     origin: Instant,
     /// When the next frame arrives, for who drives virtual time; `u64::MAX`: none will.
@@ -64,7 +64,7 @@ impl Pcap {
         input: Option<Capture>,
         output: Option<Writer>,
         pace: Pace,
-        now: Now,
+        now: TimeSource,
         origin: Option<Instant>,
     ) -> Self {
         let origin = origin.or(input.as_ref().and_then(Capture::next_at)).unwrap_or(Instant::ZERO);
@@ -172,6 +172,6 @@ pub(super) const ABOUT: About = About {
     open: Open::AsUser(|table, side, clock| {
         let input = table.read.as_deref().map(Capture::open).transpose()?;
         let output = table.write.as_deref().map(Writer::create).transpose()?;
-        Ok(Box::new(Pcap::new(&format!("pcap {side}"), input, output, Pace::Recorded, Now::Clock(clock), None)))
+        Ok(Box::new(Pcap::new(&format!("pcap {side}"), input, output, Pace::Recorded, TimeSource::Clock(clock), None)))
     }),
 };

@@ -1,9 +1,9 @@
 //! A port around a port that writes what passes it to a pcapng file, with its direction.
 
-use super::{Now, Port, PortCounters, PortError, BURST};
+use super::{Port, PortCounters, PortError, TimeSource, BURST};
 use crate::pool::{Frame, Pool};
 use sojourn_aqm::Backlog;
-use sojourn_capture::pcapng::{About, Said, Writer};
+use sojourn_capture::pcapng::{About, PacketOption, Writer};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Tracer {
     port: Box<dyn Port>,
     writer: Option<Writer>,
-    now: Now,
+    now: TimeSource,
     origin: Instant,
     /// Frames still to be written.
     left: u64,
@@ -25,14 +25,14 @@ impl Tracer {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(port: Box<dyn Port>, path: &Path, most: u64, now: Now) -> Result<Self, PortError> {
+    pub fn new(port: Box<dyn Port>, path: &Path, most: u64, now: TimeSource) -> Result<Self, PortError> {
         let origin = match &now {
-            Now::Clock(clock) => {
+            TimeSource::Clock(clock) => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let wall = Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
                 Instant::ZERO + wall.since(clock.now())
             }
-            Now::Virtual(_) => Instant::ZERO,
+            TimeSource::Virtual(_) => Instant::ZERO,
         };
         // With it times in the file are those of status documents, to the nanosecond.
         let comment = format!("the device's clock began {} ns after 1970-01-01 UTC", origin.nanos());
@@ -40,7 +40,7 @@ impl Tracer {
         Ok(Self { port, writer: Some(writer), now, origin, left: most })
     }
 
-    fn write(&mut self, pool: &Pool, frames: impl Iterator<Item = Frame>, direction: Said<'_>) {
+    fn write(&mut self, pool: &Pool, frames: impl Iterator<Item = Frame>, direction: PacketOption<'_>) {
         let Some(writer) = self.writer.as_mut().filter(|_| self.left > 0) else { return };
         let at = self.origin + Span::from_nanos(self.now.get().nanos());
         for frame in frames.take(usize::try_from(self.left).unwrap_or(usize::MAX)) {
@@ -66,7 +66,7 @@ impl Port for Tracer {
     fn receive(&mut self, pool: &mut Pool, into: &mut Vec<Frame>) -> Result<(), PortError> {
         let before = into.len();
         let outcome = self.port.receive(pool, into);
-        self.write(pool, into[before..].iter().copied(), Said::Inbound);
+        self.write(pool, into[before..].iter().copied(), PacketOption::Inbound);
         outcome
     }
 
@@ -77,7 +77,7 @@ impl Port for Tracer {
         let outcome = self.port.send(pool, frames);
         // A frame that has left is free, but nothing has been written over it yet.
         let sent = before - frames.len();
-        self.write(pool, offered.into_iter().take(sent), Said::Outbound);
+        self.write(pool, offered.into_iter().take(sent), PacketOption::Outbound);
         outcome
     }
 

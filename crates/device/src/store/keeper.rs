@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(10);
 /// Between two looks at whether the file is still there.
-const LOOK: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Attempts to store an entry that the store refuses though nothing is wrong with the store.
 const ATTEMPTS: u32 = 3;
 /// Files that one process sets aside: a disk that damages every file must not be filled with them.
-const ASIDE: u32 = 8;
+const MAX_SET_ASIDE: u32 = 8;
 /// A window may end so long after the present without a word about the host's clock.
 const AHEAD_NS: u64 = 1_000_000_000;
 
@@ -60,7 +60,8 @@ impl Keeper {
     pub(super) fn keep(mut self, entries: &Receiver<Entry>) {
         loop {
             self.turn();
-            let wait = if self.file.is_some() { LOOK } else { self.next.saturating_duration_since(Instant::now()) };
+            let wait =
+                if self.file.is_some() { CHECK_INTERVAL } else { self.next.saturating_duration_since(Instant::now()) };
             match entries.recv_timeout(wait) {
                 Ok(entry) if self.backlog.len() < WAITING => self.backlog.push_back(entry),
                 Ok(entry) => self.progress.lose(&entry),
@@ -159,7 +160,7 @@ impl Keeper {
         // Before the file is renamed.
         self.file = None;
         let mut what = error.to_string();
-        if let Some(word) = error.aside().filter(|_| self.aside < ASIDE) {
+        if let Some(word) = error.aside().filter(|_| self.aside < MAX_SET_ASIDE) {
             self.aside += 1;
             match aside::set_aside(&self.path, &word, self.dated.now_unix_ns()) {
                 Ok(name) => {

@@ -11,10 +11,10 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::orders::{orders, Commands, Orders};
 use sojourn_device::path::Path;
 use sojourn_device::pool::Pool;
-use sojourn_device::port::{loopback, Far};
+use sojourn_device::port::{loopback, FarEnd};
 use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
-use sojourn_device::run::{obey, Board, Publisher};
+use sojourn_device::run::{run_commands, Board, Publisher};
 use sojourn_units::{Instant, Span};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct World {
     orders: Orders,
     board: Board,
     publisher: Publisher,
-    far: [Far; 2],
+    far: [FarEnd; 2],
     now: Instant,
     /// Frames put in at A, taken out at B.
     pub put: u64,
@@ -140,7 +140,7 @@ impl World {
 
     fn pass(&mut self) {
         self.now += Span::from_millis(1);
-        assert!(!obey(&mut self.engine, self.now, &self.orders), "nobody told it to stop");
+        assert!(!run_commands(&mut self.engine, self.now, &self.orders), "nobody told it to stop");
         self.engine.step(self.now).unwrap();
         while self.far[1].get().is_some() {
             self.got += 1;
@@ -184,7 +184,7 @@ impl World {
     /// Each frame that was put in is in one place, and each of the pool as well.
     pub fn check_conservation(&mut self) {
         let path = self.engine.path(Direction::AToB);
-        let at = path.whereabouts();
+        let at = path.frame_counts();
         let counters = path.counters();
         let dropped = counters.dropped_total().packets;
         assert_eq!(counters.arrived.packets, self.put, "all arrived");

@@ -4,7 +4,7 @@ use sojourn_aqm::Backlog;
 use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig, RING_UNQUEUED};
 use sojourn_device::pool::{Frame, Pool};
-use sojourn_device::port::{loopback, Far, Port, PortCounters, PortError};
+use sojourn_device::port::{loopback, FarEnd, Port, PortCounters, PortError};
 use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
 use sojourn_measure::Sampled;
@@ -76,7 +76,7 @@ impl Port for Slow {
 /// The device between a source and a slow port.
 struct World {
     engine: Engine,
-    source: Far,
+    source: FarEnd,
     now: Arc<AtomicU64>,
     bit_s: Arc<AtomicU64>,
     put: u64,
@@ -128,7 +128,7 @@ impl World {
     /// Every frame is in one place, or was counted once.
     fn assert_conserved(&mut self) {
         let [_, b] = self.engine.port_counters();
-        let at = self.engine.whereabouts(Direction::AToB);
+        let at = self.engine.frame_counts(Direction::AToB);
         let leaving = self.engine.ports()[1].leaving().packets;
         let path = self.engine.path(Direction::AToB);
         let dropped = path.counters().dropped_total().packets + path.stale() + path.no_room();
@@ -164,7 +164,7 @@ fn delay_and_drops_behind_a_slow_port_are_those_of_the_scheme() {
         // Each waits for the 99 or 100 before it.
         let mean_ms = world.sojourn().moments.mean_ms().unwrap();
         assert!((79.0..=80.9).contains(&mean_ms), "{room}: {mean_ms} ms");
-        let at = world.engine.whereabouts(Direction::AToB);
+        let at = world.engine.frame_counts(Direction::AToB);
         assert!(at.queued >= 99, "{room}: {at:?}");
         let behind = at.delayed + at.ready + world.engine.ports()[1].leaving().packets;
         assert!((30..=33).contains(&behind), "{room}: {behind}");
@@ -213,12 +213,12 @@ fn what_waits_too_long_behind_the_queue_is_dropped_and_counted_apart() {
         assert!(stale >= *behind.start(), "{delay_ms} ms: {stale}");
         assert_eq!(world.path().counters().dropped_total().packets, 0);
         // The line does not fill further meanwhile: every 100 ms the ring behind the queue is renewed.
-        let at = world.engine.whereabouts(Direction::AToB);
+        let at = world.engine.frame_counts(Direction::AToB);
         assert!(at.delayed + at.ready <= *behind.end() + 1, "{delay_ms} ms: {at:?}");
         world.bit_s.store(200 * MBIT, Ordering::Relaxed);
         world.run(350, 800, 400);
         // Back at once: what waited in the queue has left, and nothing more was lost.
-        assert_eq!(world.path().whereabouts().queued, 0);
+        assert_eq!(world.path().frame_counts().queued, 0);
         let late = world.path().stale() - stale;
         assert!(late <= 33, "{delay_ms} ms: {late}");
     }
@@ -236,7 +236,7 @@ fn a_delay_line_before_a_slow_port_holds_what_a_wire_to_it_would() {
     // 4 s at 10 Mbit/s are 5000 frames.
     assert_eq!(world.path().stale(), stale);
     assert!((world.sent() - sent).abs_diff(5000) <= 5, "{}", world.sent() - sent);
-    let at = world.engine.whereabouts(Direction::AToB);
+    let at = world.engine.frame_counts(Direction::AToB);
     // 62.5 in 50 ms, and the ring.
     assert!(at.delayed + at.ready <= 32 + 66, "{at:?}");
     let mean_ms = world.sojourn().moments.mean_ms().unwrap();
@@ -247,7 +247,7 @@ fn a_delay_line_before_a_slow_port_holds_what_a_wire_to_it_would() {
 fn without_a_queue_a_bounded_number_waits_for_the_port() {
     let mut world = World::new(None, 100, 10, 1, Span::ZERO);
     world.run(0, 1000, 400);
-    let at = world.engine.whereabouts(Direction::AToB);
+    let at = world.engine.frame_counts(Direction::AToB);
     assert!(at.ready <= RING_UNQUEUED, "{at:?}");
     // 2500 came, 1250 went; in 100 ms 250 come, and older ones are stale.
     assert!((249..=251).contains(&at.ready), "{at:?}");
@@ -257,7 +257,7 @@ fn without_a_queue_a_bounded_number_waits_for_the_port() {
     let mut world = World::new(None, 100, 40, 1, Span::ZERO);
     world.run(0, 1000, 80);
     assert!(world.path().no_room() > 0 && world.path().stale() == 0);
-    assert!(world.engine.whereabouts(Direction::AToB).ready <= RING_UNQUEUED);
+    assert!(world.engine.frame_counts(Direction::AToB).ready <= RING_UNQUEUED);
 }
 
 /// The pool has 256 frames, and a delay line of 10 s would take all; the return path finds its quarter.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Far beyond what any machine needs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const ASK: &[u8] = b"GET /schedule HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 0123456789abcdef0123456789abcdef\r\nConnection: close\r\n\r\n";
 
 /// A control interface without a device. Connections that say nothing stay open for an hour.
@@ -65,7 +65,7 @@ fn tcp(to: SocketAddr, from: [u8; 4]) -> TcpStream {
     nix::sys::socket::bind(raw, &address(SocketAddr::from((from, 0)))).unwrap();
     nix::sys::socket::connect(raw, &address(to)).unwrap();
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
@@ -82,7 +82,7 @@ fn silent_connections_keep_neither_the_unix_socket_nor_tcp_from_answering() {
     let address = interface(&socket);
     let unix = || {
         let stream = UnixStream::connect(&socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     };
     // All places of TCP, no address over its share.

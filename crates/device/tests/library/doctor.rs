@@ -1,6 +1,6 @@
 //! What the system says of real interfaces: a veth pair in a network namespace of its own. Needs root.
 
-use sojourn_device::doctor::{examine, facts, Wanted, Way, Weight};
+use sojourn_device::doctor::{examine, facts, Attachment, Wanted, Weight};
 use std::process::Command;
 
 fn sh(command: &str) {
@@ -27,7 +27,7 @@ fn a_veth_pair_is_found_wanting_and_mended_by_the_commands_it_prints() {
     assert!(facts::interface("meas-p").unwrap().isolated);
 
     let wanted = Wanted {
-        ports: vec![("meas-p".into(), Way::AfXdp(None))],
+        ports: vec![("meas-p".into(), Attachment::AfXdp(None))],
         devices: vec![],
         cores: vec![],
         room_bytes: 1792,

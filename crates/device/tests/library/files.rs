@@ -3,7 +3,7 @@
 use sojourn_device::offline::{self, Files};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
-use sojourn_device::port::{loopback, Capture, FaultConfig, Faults, Now, Port, Record, Tracer, Writer};
+use sojourn_device::port::{loopback, Capture, FaultConfig, Faults, Port, Record, TimeSource, Tracer, Writer};
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
@@ -210,7 +210,7 @@ fn a_trace_has_both_directions_and_an_end() {
     let file = Temporary::new("trace.pcapng");
     let (port, far) = loopback("wire");
     let clock = Arc::new(AtomicU64::new(0));
-    let mut tracer = Tracer::new(Box::new(port), &file.0, 3, Now::Virtual(Arc::clone(&clock))).unwrap();
+    let mut tracer = Tracer::new(Box::new(port), &file.0, 3, TimeSource::Virtual(Arc::clone(&clock))).unwrap();
     let mut pool = Pool::new(8, 2048, 0).unwrap();
     let mut frames = Vec::new();
     far.put(vec![1; 60]);

@@ -6,7 +6,7 @@ use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
-use sojourn_measure::trace::{Event, What};
+use sojourn_measure::trace::{Event, EventKind};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
 fn path(scheme: Option<&str>, delay: Span) -> Path {
@@ -95,7 +95,8 @@ fn frames_that_waited_for_the_host_count_as_of_their_arrival() {
         assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "time goes back");
         if dated {
             assert_eq!(std::iter::from_fn(|| far_b.get()).count(), 99);
-            let arrivals = events.iter().filter(|event| matches!(event.what, What::Arrived(_))).map(|event| event.at);
+            let arrivals =
+                events.iter().filter(|event| matches!(event.what, EventKind::Arrived(_))).map(|event| event.at);
             assert!(arrivals.eq((100..=10_000).step_by(100).map(at)));
         }
     }

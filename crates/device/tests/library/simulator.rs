@@ -9,7 +9,7 @@ use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
 use sojourn_device::random;
 use sojourn_device::record::Recorder;
-use sojourn_measure::trace::{Event, Facts, What};
+use sojourn_measure::trace::{Event, EventKind, Facts};
 use sojourn_sim::{scenario, Options, Simulation, Stream};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::{Arc, Mutex};
@@ -174,7 +174,7 @@ fn known() -> Known {
 /// The arrivals of a log.
 fn arrivals(log: &[Event]) -> impl Iterator<Item = (Instant, Facts)> + '_ {
     log.iter().filter_map(|event| match event.what {
-        What::Arrived(facts) => Some((event.at, facts)),
+        EventKind::Arrived(facts) => Some((event.at, facts)),
         _ => None,
     })
 }
@@ -269,7 +269,7 @@ fn device_of(
     }
     let counters = engine.path(Direction::AToB).counters();
     let gone = counters.forwarded.packets + counters.dropped_total().packets;
-    assert_eq!(counters.arrived.packets, gone + engine.whereabouts(Direction::AToB).queued, "{scheme}");
+    assert_eq!(counters.arrived.packets, gone + engine.frame_counts(Direction::AToB).queued, "{scheme}");
     let counts = engine.path(Direction::AToB).link_counts();
     drop(engine);
     (Arc::try_unwrap(seen).unwrap().into_inner().unwrap(), counts)
@@ -305,11 +305,11 @@ fn the_device_decides_as_the_simulator_does() {
     let mut deciding = 0;
     for scheme in schemes() {
         let expected = simulated(&scheme, &known());
-        let count = |is: fn(&What) -> bool| expected.iter().filter(|event| is(&event.what)).count();
+        let count = |is: fn(&EventKind) -> bool| expected.iter().filter(|event| is(&event.what)).count();
         // 100 kB/s of payload by each of four, in packets of 18 to 1472 B: 5556 + 388 + 104 + 68 packets a second.
-        assert!(count(|what| matches!(what, What::Arrived(_))) > 20_000, "{scheme}");
-        assert!(count(|what| matches!(what, What::Left { .. })) > 3_000, "{scheme}");
-        deciding += usize::from(count(|what| matches!(what, What::Dropped(_) | What::Marked)) > 50);
+        assert!(count(|what| matches!(what, EventKind::Arrived(_))) > 20_000, "{scheme}");
+        assert!(count(|what| matches!(what, EventKind::Left { .. })) > 3_000, "{scheme}");
+        deciding += usize::from(count(|what| matches!(what, EventKind::Dropped(_) | EventKind::Marked)) > 50);
         for host in [Host::Prompt, Host::Late] {
             let found = device(&scheme, &expected, host, KEY.into());
             for (line, (expected, found)) in expected.iter().zip(&found).enumerate() {
@@ -422,8 +422,8 @@ fn the_device_filters_the_acknowledgements_that_the_simulator_filters() {
         let (found, _) = device_of(&up, scheme, frames, last, Host::Prompt, KEY.into());
         // The two hash flows by keys of their own.
         let line = |event: &Event| match event.what {
-            What::Arrived(facts) => {
-                Event { what: What::Arrived(Facts { flow: 0, source: 0, destination: 0, ..facts }), ..*event }
+            EventKind::Arrived(facts) => {
+                Event { what: EventKind::Arrived(Facts { flow: 0, source: 0, destination: 0, ..facts }), ..*event }
                     .to_string()
             }
             _ => event.to_string(),
@@ -432,7 +432,7 @@ fn the_device_filters_the_acknowledgements_that_the_simulator_filters() {
             assert_eq!(line(expected), line(found), "{scheme}, {more}: line {number}");
         }
         assert_eq!(expected.len(), found.len(), "{scheme}");
-        let filtered = expected.iter().filter(|event| matches!(event.what, What::Dropped(_))).count();
+        let filtered = expected.iter().filter(|event| matches!(event.what, EventKind::Dropped(_))).count();
         assert_eq!(filtered > 1_000, more.is_empty(), "{scheme}: {filtered} of {} events", expected.len());
     }
 }

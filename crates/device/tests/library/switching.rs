@@ -5,17 +5,17 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::orders::{Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
-use sojourn_device::port::{loopback, Far};
+use sojourn_device::port::{loopback, FarEnd};
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
-use sojourn_device::run::obey;
+use sojourn_device::run::run_commands;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::mpsc::channel;
 
 const FRAMES: u32 = 16_384;
 
 /// 20 Mbit/s from a to b, and the far ends of both ports.
-fn gateway() -> (Engine, Far, Far) {
+fn gateway() -> (Engine, FarEnd, FarEnd) {
     let (a, far_a) = loopback("a");
     let (b, far_b) = loopback("b");
     let config = PathConfig {
@@ -53,7 +53,7 @@ fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
             let scheme = format!("{scheme} limit {limit}").parse().unwrap();
             let switch = Order::Switch { direction: Direction::AToB, scheme, label: "x".into(), slot: None };
             commands.send(Command { order: Order::All(vec![switch]), reply: None }).unwrap();
-            assert!(!obey(engine, Instant::ZERO, &orders));
+            assert!(!run_commands(engine, Instant::ZERO, &orders));
         };
         switch(&mut engine, "1000p");
         (0..200).for_each(|number| far_a.put(frame(number)));
@@ -61,12 +61,12 @@ fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
         for _ in 0..10 {
             engine.step(Instant::ZERO).unwrap();
         }
-        let queued = |engine: &Engine| engine.path(Direction::AToB).whereabouts().queued;
+        let queued = |engine: &Engine| engine.path(Direction::AToB).frame_counts().queued;
         assert!(queued(&engine) > 100, "{scheme}: {}", queued(&engine));
         switch(&mut engine, "10p");
         // FQ-CoDel drops half of its longest queue at a time, here one packet of two.
         assert!((9..=10).contains(&queued(&engine)), "{scheme}: {}", queued(&engine));
-        let at = engine.path(Direction::AToB).whereabouts();
+        let at = engine.path(Direction::AToB).frame_counts();
         assert_eq!(engine.pool.free() as u64 + at.queued + at.delayed + at.ready, u64::from(FRAMES), "{scheme}");
     }
 }
@@ -89,7 +89,7 @@ fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped()
             let (reply, answer) = channel();
             let switch = Order::Switch { direction: Direction::AToB, scheme, label: "x".into(), slot: None };
             commands.send(Command { order: Order::All(vec![switch]), reply: Some(reply) }).unwrap();
-            assert!(!obey(&mut engine, now, &orders));
+            assert!(!run_commands(&mut engine, now, &orders));
             assert_eq!(answer.try_recv().unwrap(), Ok(()));
             switched += 1;
         }
@@ -101,7 +101,7 @@ fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped()
             assert!(seen.insert(frame[42..50].to_vec()), "a frame came twice");
         }
         let path = engine.path(Direction::AToB);
-        let (counters, at) = (path.counters(), path.whereabouts());
+        let (counters, at) = (path.counters(), path.frame_counts());
         // Received = sent + dropped + queued, to the packet, at every turn.
         assert_eq!(counters.arrived.packets, put);
         assert_eq!(put, got + counters.dropped_total().packets + at.queued + at.delayed + at.ready, "turn {turn}");

@@ -19,7 +19,7 @@ pub const FRAMES: u64 = 200;
 pub const WINDOW: u64 = 10;
 pub const FRAME_BYTES: u64 = 1000;
 /// Far beyond what any machine needs.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A device that forwards a capture, in a folder of its own.
 pub struct Device {
@@ -87,7 +87,7 @@ impl Device {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("{what}: the device ended, {status}: {}", self.log());
             }
-            assert!(begun.elapsed() < PATIENCE, "{what}: {}", self.log());
+            assert!(begun.elapsed() < TIMEOUT, "{what}: {}", self.log());
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -1,7 +1,7 @@
 //! The two queues of a DualPI2, measured apart.
 
 use crate::packet::Packet;
-use sojourn_aqm::{dualpi2, Config, Ecn, Reason};
+use sojourn_aqm::{schemes::dualpi2, Config, Ecn, Reason};
 use sojourn_measure::Sampled;
 use sojourn_units::Span;
 

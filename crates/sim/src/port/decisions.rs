@@ -9,7 +9,7 @@
 use crate::scenario::Network;
 use crate::traces::{file_stem, DecisionLogs, DECISION, DECISIONS};
 use sojourn_capture::Error;
-use sojourn_measure::trace::{Event, Facts, What};
+use sojourn_measure::trace::{Event, EventKind, Facts};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -69,10 +69,10 @@ impl Decisions {
 
 fn record(event: &Event, flow: u32) -> [u8; DECISION] {
     let (kind, detail, facts) = match event.what {
-        What::Arrived(facts) => (0, facts.ack.map_or(0, |(_, more)| 1 + u8::from(more)), facts),
-        What::Dropped(reason) => (1, reason as u8, Facts::default()),
-        What::Marked => (2, 0, Facts::default()),
-        What::Left { ce } => (3, u8::from(ce), Facts::default()),
+        EventKind::Arrived(facts) => (0, facts.ack.map_or(0, |(_, more)| 1 + u8::from(more)), facts),
+        EventKind::Dropped(reason) => (1, reason as u8, Facts::default()),
+        EventKind::Marked => (2, 0, Facts::default()),
+        EventKind::Left { ce } => (3, u8::from(ce), Facts::default()),
     };
     let Facts { bytes, flow: hash, source, destination, ecn, dscp, window, ack } = facts;
     let mut record = [0; DECISION];

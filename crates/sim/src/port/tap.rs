@@ -12,7 +12,7 @@ use crate::traces::{file_stem, PacketTraces, DEPARTURES, PACKETS};
 use crate::transport::Data;
 use frame::Frame;
 use sojourn_aqm::{Config, Ecn, Reason};
-use sojourn_capture::pcapng::{About, Said, Writer};
+use sojourn_capture::pcapng::{About, PacketOption, Writer};
 use sojourn_capture::Error;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::VecDeque;
@@ -200,7 +200,7 @@ impl Tap {
             }
         }
         let (length, data) = output.frame.build(flow, (seen.ecn, seen.dscp), packet);
-        output.writer.packet(at, length, data, Said::Comment(&self.comment))
+        output.writer.packet(at, length, data, PacketOption::Comment(&self.comment))
     }
 
     /// What went wrong, if anything.

@@ -1,6 +1,6 @@
 //! What one queue did since someone last looked, among it the eight features that dAQM looks at.
 
-use sojourn_aqm::{daqm, Counters};
+use sojourn_aqm::{schemes::daqm, Counters};
 use sojourn_measure::{Level, Sampled};
 use sojourn_units::{Instant, Span};
 

@@ -119,7 +119,7 @@ pub(super) struct Direction {
 }
 
 /// What a key says of the two directions, towards `to` first, and where.
-struct Said<T> {
+struct PacketOption<T> {
     values: [Option<T>; 2],
     places: [Path; 2],
     /// Of a table with both.
@@ -132,21 +132,21 @@ fn said<T: Clone>(
     key: &'static str,
     value: Option<&Directed<T>>,
     reverse: Option<&T>,
-) -> Result<Said<T>, Error> {
+) -> Result<PacketOption<T>, Error> {
     let own = path.then(key);
     let other = path.then(Step::Key(format!("reverse_{key}").into()));
     let Some(Directed::Each { down, up }) = value else {
         let values = [value.and_then(Directed::down).cloned(), reverse.cloned()];
-        return Ok(Said { values, places: [own, other], table: None });
+        return Ok(PacketOption { values, places: [own, other], table: None });
     };
     if up.is_some() && reverse.is_some() {
         return Err(Error::new(other, format!("says what `{key}.up` says; allowed: one of the two")));
     }
     let places = [own.then("down"), if up.is_some() { own.then("up") } else { other }];
-    Ok(Said { values: [down.clone(), up.clone().or_else(|| reverse.cloned())], places, table: Some(own) })
+    Ok(PacketOption { values: [down.clone(), up.clone().or_else(|| reverse.cloned())], places, table: Some(own) })
 }
 
-impl<T: Copy> Said<Quantity<T>> {
+impl<T: Copy> PacketOption<Quantity<T>> {
     /// Both values, of a key that no direction can do without: one value stands for both.
     fn both(&self) -> Result<[T; 2], Error> {
         match (self.values, &self.table) {

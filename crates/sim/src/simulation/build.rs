@@ -3,7 +3,7 @@
 use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
 use super::probes::SelfProbes;
-use super::{report, Echo, Ends, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts, What};
+use super::{report, Echo, Ends, EventKind, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
 use crate::port::{
@@ -87,20 +87,20 @@ impl Simulation {
             options,
         };
         // Before the flows: what starts with the measurement is measured.
-        simulation.net.wheel.push(Instant::ZERO + network.warm_up, What::Measure);
+        simulation.net.wheel.push(Instant::ZERO + network.warm_up, EventKind::Measure);
         // Before the changes: what happens with them is of the phase that they begin.
         for (number, (at, _)) in network.phases.begins.iter().enumerate() {
-            simulation.net.wheel.push(*at, What::Phase(number as u32));
+            simulation.net.wheel.push(*at, EventKind::Phase(number as u32));
         }
         for (index, change) in network.changes.iter().enumerate() {
-            simulation.net.wheel.push(change.at, What::Change(index as u32));
+            simulation.net.wheel.push(change.at, EventKind::Change(index as u32));
         }
         let mut shared = Default::default();
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index], &mut shared);
         }
         if let Some(series) = simulation.options.series {
-            simulation.net.wheel.push(Instant::ZERO + series, What::Sample);
+            simulation.net.wheel.push(Instant::ZERO + series, EventKind::Sample);
         }
         simulation.open_traces();
         simulation
@@ -204,18 +204,18 @@ impl Simulation {
                 from + (to - from).scaled(random.uniform())
             }
         };
-        self.net.wheel.push(start, What::Start(index));
+        self.net.wheel.push(start, EventKind::Start(index));
         if let (Traffic::Bulk { after, first, self_probes }, Some(tcp)) =
             (&flow.traffic, &mut self.hosts.ends[index as usize].tcp)
         {
             if !self_probes.is_zero() {
                 let way_back = self.network.propagation(&flow.ack_route);
                 self.hosts.probes.insert(index, Box::new(SelfProbes::new(*self_probes, way_back)));
-                self.net.wheel.push(start + *after + *self_probes, What::Probe(index));
+                self.net.wheel.push(start + *after + *self_probes, EventKind::Probe(index));
             }
             if !after.is_zero() {
                 tcp.sender.hold(*first);
-                self.net.wheel.push(start + *after, What::Emit(index));
+                self.net.wheel.push(start + *after, EventKind::Emit(index));
             }
         }
     }

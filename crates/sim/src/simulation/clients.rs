@@ -12,7 +12,7 @@
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
 use super::net::{Net, Way};
-use super::{Simulation, Stands, Tcp, TcpCounts, What};
+use super::{EventKind, Simulation, Stands, Tcp, TcpCounts};
 use crate::application::{Client, Get, Measured, Orders};
 use crate::packet::{Body, Datagram, Load, Payload};
 use crate::random::Stream;
@@ -272,7 +272,7 @@ impl Clients {
             let one = &mut self.users[user as usize];
             one.begun = true;
             if let Some(stop) = one.stop {
-                net.wheel.push(stop, What::Stop(flow));
+                net.wheel.push(stop, EventKind::Stop(flow));
             }
             self.wake(net, user);
         }
@@ -347,7 +347,7 @@ impl Clients {
             user.wake_at = orders.wake_at;
             if user.wake_at != Instant::NEVER {
                 if let Some(connection) = self.connections.get(first as usize) {
-                    net.wheel.push(user.wake_at, What::Client(connection.flow));
+                    net.wheel.push(user.wake_at, EventKind::Client(connection.flow));
                 }
             }
         }
@@ -440,7 +440,7 @@ impl Connection {
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
         let timeout = Span::from_nanos(timeout.nanos().saturating_mul(1 << self.backoff.min(DOUBLINGS)));
         self.retry_at = net.now + timeout.min(self.sender.max_rto);
-        net.wheel.push(self.retry_at, What::Client(self.flow));
+        net.wheel.push(self.retry_at, EventKind::Client(self.flow));
     }
 
     /// The server takes the connection: its SYN-ACK leaves a nanosecond later, so that nothing of an earlier connection is as young.
@@ -452,7 +452,7 @@ impl Connection {
         self.tcp.mark = 0;
         self.is_open = true;
         self.opened = net.now + Span::from_nanos(1);
-        net.wheel.push(self.opened, What::Client(self.flow));
+        net.wheel.push(self.opened, EventKind::Client(self.flow));
     }
 
     /// Of all connections so far.

@@ -3,7 +3,7 @@
 
 use super::net::{before, rank, Hashes, Hop, Net, Next, Way};
 use super::ports::stamped;
-use super::What;
+use super::EventKind;
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
 use crate::port::{Dropped, Line, LineQueue, Port, Probe};
@@ -45,10 +45,10 @@ impl Net {
         let Self { ports, slab, ranks, wheel, .. } = self;
         let port = &mut ports[index as usize];
         if !port.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
-            return wheel.push(at, What::Enqueue(handle));
+            return wheel.push(at, EventKind::Enqueue(handle));
         }
         if !port.lazy {
-            return wheel.push_late(at, What::Approach(index));
+            return wheel.push_late(at, EventKind::Approach(index));
         }
         // While it sends, it will be called back for what it sends now, which comes first.
         if !port.waking {
@@ -160,7 +160,7 @@ struct Around<'a> {
     routes: &'a [Hop],
     lines: &'a mut [Line],
     line_queues: &'a mut Vec<LineQueue>,
-    wheel: &'a mut Wheel<What>,
+    wheel: &'a mut Wheel<EventKind>,
     /// See [`Net::ahead_to`].
     ahead_to: Instant,
 }
@@ -189,7 +189,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
                     return Turn::Free(now);
                 }
                 let gone = self.give(cx, now, around.slab);
-                if cx.told {
+                if cx.has_dropped {
                     return Turn::Dropped(now, gone);
                 }
                 let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
@@ -200,7 +200,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
                     return Turn::Gone(Gone { handle, hop, bytes, at });
                 }
                 match around.lines[line as usize].enter(around.line_queues, line, at, bytes) {
-                    Some(at) => around.wheel.push(at, What::Deliver(handle)),
+                    Some(at) => around.wheel.push(at, EventKind::Deliver(handle)),
                     None => return Turn::Lost(handle, line, at),
                 }
             } else {
@@ -209,7 +209,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
                     return Turn::Arrival(now, handle);
                 }
                 self.take(cx, now, handle, around.slab, around.hashes);
-                if cx.told {
+                if cx.has_dropped {
                     return Turn::Dropped(now, None);
                 }
             }
@@ -280,12 +280,12 @@ impl Port {
 
     /// Sees to it that a lazy port is looked at before the next packet that it sends can reach the far end.
     #[inline(always)]
-    pub(super) fn call_back(&mut self, index: u32, wheel: &mut Wheel<What>) {
+    pub(super) fn call_back(&mut self, index: u32, wheel: &mut Wheel<EventKind>) {
         let next = if self.waking { self.busy_until } else { self.pending.first.max(self.busy_until) };
         let at = next + self.delay;
         if at < self.wake_at {
             self.wake_at = at;
-            wheel.push_late(at, What::Free(index));
+            wheel.push_late(at, EventKind::Free(index));
         }
     }
 }

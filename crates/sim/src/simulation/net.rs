@@ -1,6 +1,6 @@
 //! What lies between hosts: packets on their routes, through ports and lines.
 
-use super::What;
+use super::EventKind;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
 use crate::port::{Approach, Dropped, Line, LineQueue, Port};
@@ -151,7 +151,7 @@ pub(super) struct Net {
     pub now: Instant,
     /// A scheme, or a decision log, reads congestion windows in packets.
     pub windows_read: bool,
-    pub wheel: Wheel<What>,
+    pub wheel: Wheel<EventKind>,
     pub slab: Slab,
     /// All routes one after another.
     pub routes: Vec<Hop>,
@@ -321,7 +321,7 @@ impl Net {
         if found.lazy {
             found.call_back(port, wheel);
         } else {
-            wheel.push_late(*now, What::Approach(port));
+            wheel.push_late(*now, EventKind::Approach(port));
         }
     }
 
@@ -348,7 +348,7 @@ impl Net {
                     return;
                 }
                 match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
-                    Some(at) => self.wheel.push(at, What::Deliver(handle)),
+                    Some(at) => self.wheel.push(at, EventKind::Deliver(handle)),
                     None => self.lose_at_line(handle, line, at),
                 }
             }
@@ -366,7 +366,7 @@ impl Net {
                 }
                 self.cross_next(handle, line, hop, bytes, at);
             }
-            Next::End => self.wheel.push(at, What::Deliver(handle)),
+            Next::End => self.wheel.push(at, EventKind::Deliver(handle)),
         }
     }
 
@@ -377,7 +377,7 @@ impl Net {
     fn waits_for_end(&mut self, handle: u32, line: u32, hop: u32, at: Instant) -> bool {
         if at > self.end {
             self.slab.get_mut(handle).hop = hop;
-            self.wheel.push(at, What::Cross(handle));
+            self.wheel.push(at, EventKind::Cross(handle));
             return true;
         }
         self.begin_line(line as usize);
@@ -426,7 +426,7 @@ impl Net {
         let Self { slab, ranks, .. } = self;
         if !approach.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
             approach.apart += 1;
-            self.wheel.push(at, What::Cross(handle));
+            self.wheel.push(at, EventKind::Cross(handle));
             return;
         }
         // What comes at this instant may yet be followed by what goes before it.
@@ -462,7 +462,7 @@ impl Net {
         let at = first + self.lines[line as usize].delay;
         if at < approach.wake_at {
             approach.wake_at = at;
-            self.wheel.push_late(at, What::Look(line));
+            self.wheel.push_late(at, EventKind::Look(line));
         }
     }
 
@@ -511,7 +511,7 @@ impl Net {
         let delay = self.lines[line as usize].queueing_delay(&self.line_queues[line as usize]);
         if at > self.now {
             self.lost.insert(handle, delay);
-            return self.wheel.push(at, What::Lose(handle));
+            return self.wheel.push(at, EventKind::Lose(handle));
         }
         self.lose_at(handle, at, delay);
     }
@@ -534,7 +534,7 @@ impl Net {
             let rtt = losses.base_rtt + delay;
             self.losses_untold.push(Loss { at: now, flow: packet.flow, ordinal, rtt });
             if self.losses_untold.len().is_multiple_of(LOSSES) {
-                self.wheel.push(self.now, What::Tell);
+                self.wheel.push(self.now, EventKind::Tell);
             }
         }
     }

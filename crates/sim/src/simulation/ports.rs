@@ -1,7 +1,7 @@
 //! Packets at ports that run a discipline: queueing, sending, and the shared channel of a bus.
 
 use super::net::{Hashes, Net};
-use super::What;
+use super::EventKind;
 use crate::packet::{Body, Packet as Sent, Payload};
 use crate::port::{Medium, Port, Station};
 use crate::scenario::Change;
@@ -52,7 +52,7 @@ impl Net {
             let watch = &mut port.probe.watch;
             dropped.attend(watch.as_deref());
             if dropped.logs {
-                dropped.note_of(now, packet.serial, trace::What::Arrived((&packet).into()), sent.flow);
+                dropped.note_of(now, packet.serial, trace::EventKind::Arrived((&packet).into()), sent.flow);
             }
             if let Some(tap) = watch.as_mut().and_then(|watch| watch.tap.as_mut()) {
                 tap.arrived(now, &packet, sent);
@@ -202,10 +202,10 @@ impl Net {
         // The event that would look at it finds it otherwise busy.
         port.wake_at = Instant::NEVER;
         if port.waking {
-            wheel.push(port.busy_until, What::Free(index));
+            wheel.push(port.busy_until, EventKind::Free(index));
         }
         // Bound: what is on its way there.
-        port.pending.backwards().for_each(|(at, _)| wheel.push_late(*at, What::Approach(index)));
+        port.pending.backwards().for_each(|(at, _)| wheel.push_late(*at, EventKind::Approach(index)));
     }
 
     /// Frees what a discipline has dropped.
@@ -239,7 +239,7 @@ impl Net {
         match port.server.depart(now, dropped) {
             Dequeued::Packet(packet) => {
                 if is_watched && dropped.logs {
-                    dropped.note(now, packet.serial, trace::What::Left { ce: packet.ecn == Ecn::Ce });
+                    dropped.note(now, packet.serial, trace::EventKind::Left { ce: packet.ecn == Ecn::Ce });
                 }
                 let sent = slab.get_mut(packet.handle);
                 port.probe.left(now, &packet, sent);
@@ -253,7 +253,7 @@ impl Net {
                 taken = Some(Taken { handle: packet.handle, bytes: packet.bytes });
             }
             Dequeued::Empty => {}
-            Dequeued::NotBefore(at) => wheel.push(at.max(now + Span::from_nanos(1)), What::Release(index)),
+            Dequeued::NotBefore(at) => wheel.push(at.max(now + Span::from_nanos(1)), EventKind::Release(index)),
         }
         dropped.logs = false;
         if !dropped.packets.is_empty() {
@@ -278,7 +278,7 @@ impl Net {
                     port.waking = true;
                     port.unasked = false;
                     if !port.lazy {
-                        self.wheel.push(port.busy_until, What::Free(index));
+                        self.wheel.push(port.busy_until, EventKind::Free(index));
                     }
                 }
             }
@@ -343,7 +343,7 @@ impl Net {
         let arrival = port.busy_until + port.delay;
         // A lazy port is called back by whoever brings it up to the present.
         if port.waking && !port.lazy {
-            self.wheel.push(port.busy_until, What::Free(index));
+            self.wheel.push(port.busy_until, EventKind::Free(index));
         }
         self.go(index, handle, bytes - overhead, arrival);
     }
@@ -452,7 +452,7 @@ impl Net {
             // The channel is taken until the frame has reached the last station.
             self.bus_idle[bus as usize] = arrival;
             port.waking = true;
-            self.wheel.push(port.busy_until, What::Free(index));
+            self.wheel.push(port.busy_until, EventKind::Free(index));
             self.travel(handle, bytes, arrival);
             return;
         }
@@ -473,7 +473,7 @@ impl Net {
         let most = ((1_u32 << retries.min(MAX_EXPONENT)) - 1).min(MAX_SLOTS);
         // ns-3 truncates a real number uniform in [1, most), so `most` itself comes up only when it is 1.
         let slots = 1 + self.backoff.below(u64::from(most.max(2) - 1));
-        self.wheel.push(now + SLOT * slots, What::Retry(index));
+        self.wheel.push(now + SLOT * slots, EventKind::Retry(index));
     }
 }
 

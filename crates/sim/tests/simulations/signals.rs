@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{metric, runs};
-use sojourn_measure::trace::{Facts, What};
+use sojourn_measure::trace::{EventKind, Facts};
 use sojourn_sim::{scenario, Options, RunReport, Simulation};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn arrivals(text: &str) -> Vec<Facts> {
     simulation.run_until(simulation.end());
     let log = simulation.take_log();
     let arrived = log.iter().filter_map(|event| match event.what {
-        What::Arrived(facts) => Some(facts),
+        EventKind::Arrived(facts) => Some(facts),
         _ => None,
     });
     arrived.collect()
@@ -62,9 +62,10 @@ fn a_filter_that_takes_over_knows_the_acknowledgements_that_wait() {
     let log = simulation.take_log();
     let change = Instant::ZERO + Span::from_secs(3);
     let arrived_before = |serial| {
-        log.iter().any(|event| event.serial == serial && event.at < change && matches!(event.what, What::Arrived(_)))
+        log.iter()
+            .any(|event| event.serial == serial && event.at < change && matches!(event.what, EventKind::Arrived(_)))
     };
-    let filtered = log.iter().filter(|event| matches!(event.what, What::Dropped(_)) && event.at >= change);
+    let filtered = log.iter().filter(|event| matches!(event.what, EventKind::Dropped(_)) && event.at >= change);
     assert!(filtered.filter(|event| arrived_before(event.serial)).count() > 50);
 }
 

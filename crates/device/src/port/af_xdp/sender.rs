@@ -12,11 +12,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Wakings of the kernel in one call: it sends 32 frames each.
-const WAKINGS: usize = 4;
+const MAX_WAKEUPS: usize = 4;
 /// After a frame that came back unsent, until the next is tried.
 const BETWEEN_TRIALS: Duration = Duration::from_millis(10);
 /// In flight, a driver that works on the pool itself is asked to look for what has left: it need not say so unasked.
-const MANY: u64 = 32;
+const BUSY_IN_FLIGHT: u64 = 32;
 
 /// The way out.
 pub(super) struct Sender {
@@ -60,7 +60,7 @@ impl Sender {
     }
 
     /// Gives back and counts the frames that the kernel is done with. Bound: the entries of the ring.
-    pub(super) fn reap(&mut self, pool: &mut Pool) {
+    pub(super) fn complete(&mut self, pool: &mut Pool) {
         let mut any = false;
         for _ in 0..RING {
             let Some(address) = self.completion.take() else { break };
@@ -84,8 +84,8 @@ impl Sender {
     }
 
     /// Has the kernel go on with what was handed over.
-    pub(super) fn go_on(&mut self) -> io::Result<()> {
-        if self.zero_copy && self.leaving.packets >= MANY && self.send.pending() == 0 {
+    pub(super) fn kick(&mut self) -> io::Result<()> {
+        if self.zero_copy && self.leaving.packets >= BUSY_IN_FLIGHT && self.send.pending() == 0 {
             // What is wrong with it shows at the next sending.
             let _ = self.wake();
         }
@@ -94,7 +94,7 @@ impl Sender {
 
     /// Hands over frames from the front of `frames`, as many as there is room for.
     pub(super) fn send(&mut self, pool: &mut Pool, frames: &mut VecDeque<Frame>) -> io::Result<()> {
-        self.reap(pool);
+        self.complete(pool);
         let mut handed_over = false;
         for _ in 0..self.room() {
             let Some(frame) = frames.pop_front() else { break };
@@ -114,15 +114,15 @@ impl Sender {
         }
         // Without zero copy most are sent by now. If they counted as leaving, a thread that is late would find the port full and
         // could not send what it has to catch up with.
-        self.reap(pool);
+        self.complete(pool);
         Ok(())
     }
 
-    /// Makes the kernel send what is in the ring. Bound: [`WAKINGS`]; with the carrier down, the entries of the ring.
+    /// Makes the kernel send what is in the ring. Bound: [`MAX_WAKEUPS`]; with the carrier down, the entries of the ring.
     fn push(&mut self) -> io::Result<()> {
         let mut wakings = 0;
         for _ in 0..RING {
-            if wakings == WAKINGS || self.send.pending() == 0 || !self.send.wants_wakeup() {
+            if wakings == MAX_WAKEUPS || self.send.pending() == 0 || !self.send.wants_wakeup() {
                 return Ok(());
             }
             match self.wake() {

@@ -105,7 +105,7 @@ pub fn check_device(scheme: &str, frames: &[Vec<u8>]) {
         assert_eq!(port.received + port.oversize + port.missed, frames.len() as u64, "received");
     }
     let count = |engine: &Engine, direction| {
-        let (path, at) = (engine.path(direction), engine.whereabouts(direction));
+        let (path, at) = (engine.path(direction), engine.frame_counts(direction));
         (path.counters(), path.faults()[Fault::Runt as usize], at.delayed + at.ready, at.queued)
     };
     let (counters, runts_there, under_way, queued) = count(&engine, Direction::AToB);

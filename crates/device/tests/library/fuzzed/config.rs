@@ -77,7 +77,7 @@ fn check_device(config: &Config) {
     let ports = engine.port_counters();
     let mut waiting = 0;
     for direction in Direction::ALL {
-        let (path, at) = (engine.path(direction), engine.whereabouts(direction));
+        let (path, at) = (engine.path(direction), engine.frame_counts(direction));
         let here = at.queued + at.delayed + at.ready;
         let dropped = path.counters().dropped_total().packets + path.stale() + path.no_room();
         let port = ports[direction as usize];

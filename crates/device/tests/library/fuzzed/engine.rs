@@ -9,7 +9,7 @@ use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError, BURST};
 use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
-use sojourn_device::run::obey;
+use sojourn_device::run::run_commands;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -212,7 +212,7 @@ impl World {
 
     fn order(&mut self, order: Order) {
         self.commands.send(Command { order, reply: None }).expect("the receiver is here");
-        assert!(!obey(&mut self.engine, self.now, &self.orders), "nobody told it to stop");
+        assert!(!run_commands(&mut self.engine, self.now, &self.orders), "nobody told it to stop");
     }
 
     fn side(&self, port: usize) -> std::sync::MutexGuard<'_, Side> {
@@ -225,7 +225,7 @@ impl World {
         let mut inside = 0;
         for direction in Direction::ALL {
             let (from, to) = (direction as usize, 1 - direction as usize);
-            let (path, at) = (self.engine.path(direction), self.engine.whereabouts(direction));
+            let (path, at) = (self.engine.path(direction), self.engine.frame_counts(direction));
             let counters = path.counters();
             let unsent = path.stale() + path.no_room();
             let dropped = counters.dropped_total().packets + path.faults()[Fault::Runt as usize] + unsent;

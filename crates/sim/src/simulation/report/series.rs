@@ -1,7 +1,7 @@
 //! Time series.
 
 use super::super::net::Place;
-use super::super::{Simulation, What};
+use super::super::{EventKind, Simulation};
 use super::{of_queue, Series, ALL};
 use crate::port::Port;
 use crate::scenario::{Network, PortKind};
@@ -226,7 +226,7 @@ impl Simulation {
     pub(in crate::simulation) fn sample(&mut self) {
         self.point();
         if let Some(recorder) = &self.recorder {
-            self.net.wheel.push(self.net.now + recorder.interval, What::Sample);
+            self.net.wheel.push(self.net.now + recorder.interval, EventKind::Sample);
         }
     }
 
