@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CRATES = Path(__file__).resolve().parents[2] / "crates"
-ALLOWED = ("crates/sim/src/scenario/document.rs", "crates/sim/src/transport/sender/core.rs")
+ALLOWED = ("crates/scenario/src/document.rs", "crates/transport/src/sender/core.rs")
 """A file of each ring that may be: a scenario's tables, checks and network; the sender, whose parts are one type."""
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*mod \w+ \{.*", re.DOTALL)
 COMMENT = re.compile(r"//[^\n]*")

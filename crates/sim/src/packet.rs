@@ -1,8 +1,8 @@
 //! Packets on their way: a slab of records of one cache line, named by 4-byte handles.
 
-use crate::transport::segment::{unstamped_saves, Accurate};
-use crate::transport::{Ack, Control, Data, Hints, SackBlock};
 use sojourn_aqm::{AckFields, Ecn};
+use sojourn_transport::segment::{unstamped_saves, Accurate};
+use sojourn_transport::{Ack, Control, Data, Hints, SackBlock};
 use sojourn_units::Instant;
 
 /// What a packet carries.

@@ -25,15 +25,15 @@ pub use report::{
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
 
-use crate::application::Listener;
-use crate::scenario::Network;
 use crate::traces::{DecisionLogs, PacketTraces};
-use crate::traffic::Source;
-use crate::transport::{Receiver, Sender};
 use clients::Clients;
 use net::{Net, Way};
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
+use sojourn_scenario::Network;
+use sojourn_traffic::application::Listener;
+use sojourn_traffic::Source;
+use sojourn_transport::{Receiver, Sender};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -283,7 +283,7 @@ struct Flow {
     next_bytes: u32,
     /// It has started.
     begun: bool,
-    random: crate::random::Stream,
+    random: sojourn_random::Stream,
 }
 
 /// All hosts; the vectors of flows have one entry each, apart, because a packet needs few of them.

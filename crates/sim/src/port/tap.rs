@@ -7,13 +7,13 @@
 mod frame;
 
 use crate::packet::{Body, Packet, Payload};
-use crate::scenario::Network;
 use crate::traces::{file_stem, PacketTraces, DEPARTURES, PACKETS};
-use crate::transport::Data;
 use frame::Frame;
 use sojourn_aqm::{Config, Ecn, Reason};
 use sojourn_capture::pcapng::{About, Said, Writer};
 use sojourn_capture::Error;
+use sojourn_scenario::Network;
+use sojourn_transport::Data;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::VecDeque;
 use std::fmt::Write as _;

@@ -9,13 +9,13 @@ use crate::packet::Slab;
 use crate::port::{
     Approach, Bucket, Device, Dropped, Follows, HitBook, Line, LineQueue, Medium, Port, Probe, Record, Station,
 };
-use crate::random::{fnv1a, Stream};
-use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
-use crate::traffic::Traffic;
-use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Airtime, Cell, Station as Interface};
 use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Reads, Server, Traced};
 use sojourn_measure::{Histogram, Level, Synchronisation};
+use sojourn_random::{fnv1a, Stream};
+use sojourn_scenario::{Network, PortKind, Start, Trace, Transport};
+use sojourn_traffic::Traffic;
+use sojourn_transport::{Receiver, Sender};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -110,9 +110,9 @@ impl Simulation {
     fn add_flow(
         &mut self,
         index: u32,
-        flow: &scenario::Flow,
+        flow: &sojourn_scenario::Flow,
         (route, ack_route): (u32, u32),
-        shared: &mut (Arc<transport::Config>, Arc<transport::ReceiverConfig>),
+        shared: &mut (Arc<sojourn_transport::Config>, Arc<sojourn_transport::ReceiverConfig>),
     ) {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
@@ -282,7 +282,7 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Routes, Vec<(u32, u32)>) 
         }
         start
     };
-    let both = |flow: &scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
+    let both = |flow: &sojourn_scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
     let starts = network.flows.iter().map(both).collect();
     (routes, starts)
 }
@@ -292,10 +292,10 @@ fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut 
     let mut least = vec![Span::MAX; lines.len()];
     for flow in &network.flows {
         let header = match &*flow.transport {
-            Transport::Tcp { sender, .. } if sender.timestamps => transport::segment::DATA_HEADER.get(),
+            Transport::Tcp { sender, .. } if sender.timestamps => sojourn_transport::segment::DATA_HEADER.get(),
             Transport::Tcp { .. } => {
-                let saved = transport::segment::unstamped_saves(false);
-                transport::segment::DATA_HEADER.get() - u64::from(saved)
+                let saved = sojourn_transport::segment::unstamped_saves(false);
+                sojourn_transport::segment::DATA_HEADER.get() - u64::from(saved)
             }
             Transport::Udp { header, .. } => header.get(),
         };
@@ -348,7 +348,7 @@ fn make_cells(network: &Network, options: &Options, places: &[Place]) -> Vec<Cel
             }
         }
     }
-    let cell = |(spec, (stations, towards)): (&scenario::Cell, (_, Vec<u32>))| {
+    let cell = |(spec, (stations, towards)): (&sojourn_scenario::Cell, (_, Vec<u32>))| {
         let airtime = spec.airtime_fairness.then(|| Airtime::new(&towards));
         Cell::new(spec, stations, airtime, options.seed, options.replication)
     };
@@ -380,7 +380,7 @@ fn pfifo_limit(config: &Config) -> Option<u32> {
 }
 
 /// Packets may overtake each other on the link behind the port.
-fn reorders(port: &scenario::Port) -> bool {
+fn reorders(port: &sojourn_scenario::Port) -> bool {
     port.impairments.as_ref().is_some_and(|impairments| impairments.reorders())
 }
 
@@ -395,7 +395,12 @@ struct Ports {
 }
 
 /// What a link does to packets besides carrying them, if anything.
-fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
+fn make_channel(
+    port: &sojourn_scenario::Port,
+    delay: Span,
+    loss: bool,
+    options: &Options,
+) -> Option<Box<Channel<Stream>>> {
     let mut impairments = port.impairments.as_deref().copied().unwrap_or_default();
     if loss {
         impairments.loss.get_or_insert_default();

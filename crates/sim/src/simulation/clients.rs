@@ -13,12 +13,12 @@
 
 use super::net::{Net, Way};
 use super::{Simulation, Stands, Tcp, TcpCounts, What};
-use crate::application::{Client, Get, Measured, Orders};
 use crate::packet::{Body, Datagram, Load, Payload};
-use crate::random::Stream;
-use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
-use crate::transport::{self, Receiver, ReceiverConfig, Sender};
 use sojourn_aqm::{Ecn, Random};
+use sojourn_random::Stream;
+use sojourn_traffic::application::{Client, Get, Measured, Orders};
+use sojourn_transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
+use sojourn_transport::{Receiver, ReceiverConfig, Sender};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ struct Connection {
     tcp: Tcp,
     /// Seeds of congestion control.
     seeds: Stream,
-    sender: Arc<transport::Config>,
+    sender: Arc<sojourn_transport::Config>,
     receiver: Arc<ReceiverConfig>,
     stage: Stage,
     /// It has been opened.
@@ -101,7 +101,7 @@ pub(super) struct Plan {
     pub group: usize,
     /// Of data, and of acknowledgements.
     pub ways: (Way, Way),
-    pub sender: Arc<transport::Config>,
+    pub sender: Arc<sojourn_transport::Config>,
     pub receiver: Arc<ReceiverConfig>,
     pub seeds: Stream,
     pub hash: u32,
@@ -362,7 +362,7 @@ impl Clients {
 
 /// `hints`: somebody reads those of its segments.
 fn new_tcp(
-    sender: &Arc<transport::Config>,
+    sender: &Arc<sojourn_transport::Config>,
     receiver: &Arc<ReceiverConfig>,
     seed: u64,
     ways: (Way, Way),
@@ -473,9 +473,8 @@ impl Simulation {
 mod tests {
     use super::*;
     use crate::packet::{Packed, Packet};
-    use crate::scenario;
     use crate::simulation::Options;
-    use crate::transport::{Ack, Data};
+    use sojourn_transport::{Ack, Data};
     use sojourn_units::Bytes;
 
     #[test]
@@ -486,7 +485,7 @@ mod tests {
         let text = "name = \"t\"\nduration = \"1 s\"\n[[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\n\
                     delay = \"20 ms\"\n[[flows]]\nname = \"w\"\nfrom = \"a\"\nto = \"b\"\n\
                     traffic = { kind = \"web\", objects = 1, connections = 1, object_size = \"30 kB\" }\n";
-        let document = scenario::load(text, "t", &[]).expect("a scenario");
+        let document = sojourn_scenario::load(text, "t", &[]).expect("a scenario");
         let network = Arc::new(document.resolve().expect("a network"));
         let mut simulation = Simulation::new(network, Options::default());
         // Until data is on its way over the second connection.

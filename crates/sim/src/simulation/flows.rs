@@ -3,10 +3,10 @@
 use super::net::{Net, Way};
 use super::{Ends, FlowMeter, Hosts, Paused, Simulation, Stands, Tcp, TcpCounts, What};
 use crate::packet::{Body, Datagram, Load, Packed, Payload};
-use crate::transport::segment::unstamped_saves;
-use crate::transport::{Ack, AckAction, Data, Hints, Path};
 use sojourn_aqm::Ecn;
 use sojourn_measure::Histogram;
+use sojourn_transport::segment::unstamped_saves;
+use sojourn_transport::{Ack, AckAction, Data, Hints, Path};
 use sojourn_units::{Bytes, Instant};
 
 impl Simulation {

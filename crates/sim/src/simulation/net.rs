@@ -4,9 +4,9 @@ use super::What;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
 use crate::port::{Approach, Dropped, Line, LineQueue, Port};
-use crate::random::Stream;
 use crate::wlan::Cell;
 use sojourn_measure::{Level, LossEvents, Synchronisation};
+use sojourn_random::Stream;
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 

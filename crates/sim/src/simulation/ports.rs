@@ -4,9 +4,9 @@ use super::net::{Hashes, Net};
 use super::What;
 use crate::packet::{Body, Packet as Sent, Payload};
 use crate::port::{Medium, Port, Station};
-use crate::scenario::Change;
 use sojourn_aqm::{AckFields, Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
+use sojourn_scenario::Change;
 use sojourn_units::{Bytes, Instant, Span};
 
 /// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.

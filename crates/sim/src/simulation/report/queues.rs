@@ -7,9 +7,9 @@ use super::classes;
 use super::metrics::ratio;
 use super::{Metrics, QueueReport, QueueWindow, Switched, ALL};
 use crate::port::{Classes, Line, LineQueue, Port, Record};
-use crate::scenario::PortKind;
 use sojourn_aqm::ChannelCounts;
 use sojourn_measure::{Level, Mode, Moments, Sampled};
+use sojourn_scenario::PortKind;
 use sojourn_units::{Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
