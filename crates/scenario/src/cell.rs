@@ -1,8 +1,7 @@
 //! 802.11 cells in the document: a profile's parameters, and what the user sets over them.
 
-use super::document::default_queue;
+use super::names::Names;
 use super::network::{Cell, Port, PortKind};
-use super::resolve::names::Names;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
@@ -31,13 +30,13 @@ pub struct CellTable {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rates: BTreeMap<String, Quantity<BitRate>>,
     /// Scheme of the interface queue of every station.
-    #[serde(default = "default_queue")]
+    #[serde(default = "Scheme::tail_drop")]
     pub queue: Scheme,
     /// The queues are under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
     pub under_test: bool,
     /// Scheme of the access point's interface queue.
-    #[serde(default = "default_queue")]
+    #[serde(default = "Scheme::tail_drop")]
     pub access_point_queue: Scheme,
     /// The queue is under test: a comparison replaces `access_point_queue` by each of its schemes.
     #[serde(default)]

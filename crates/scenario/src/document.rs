@@ -7,7 +7,6 @@ use super::flow::FlowTable;
 use super::link::LinkTable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::Config;
 use sojourn_document::{Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Packets, Span};
 
@@ -113,7 +112,7 @@ pub struct BusTable {
     /// Nodes and groups on the bus, at least two nodes in all.
     pub stations: Vec<String>,
     /// Scheme of the queue of every station.
-    #[serde(default = "default_queue")]
+    #[serde(default = "Scheme::tail_drop")]
     pub queue: Scheme,
     /// The queue is under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
@@ -133,7 +132,7 @@ pub struct PortTable {
     /// Node or group, one of the bus's stations.
     pub name: String,
     /// Scheme of the queue.
-    #[serde(default = "default_queue")]
+    #[serde(default = "Scheme::tail_drop")]
     pub queue: Scheme,
     /// The queue is under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
@@ -146,10 +145,4 @@ fn one() -> u64 {
 
 fn five() -> u32 {
     5
-}
-
-/// `pfifo limit 1000p`: where nothing is said, a queue has a limit that only an overload reaches, as Linux's default length.
-pub(super) fn default_queue() -> Scheme {
-    // pfifo's own default is this limit.
-    Scheme(Config::from_pairs("pfifo", &[]).unwrap_or_else(|_| unreachable!("pfifo is registered")))
 }

@@ -9,6 +9,7 @@ mod document;
 mod flow;
 mod inert;
 mod link;
+mod names;
 mod network;
 mod resolve;
 mod routes;

@@ -1,8 +1,7 @@
 //! Point-to-point links: their table, and what it says of each direction.
 
-use super::document::default_queue;
+use super::names::Names;
 use super::network::{Port, PortKind};
-use super::resolve::{device, names::Names};
 use super::trace::{self, Trace, TraceTable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,7 +79,7 @@ pub struct LinkTable {
     #[serde(default = "plain_queue")]
     pub queue: Directed<Scheme>,
     /// Scheme of the queue from `to` to `from`.
-    #[serde(default = "default_queue")]
+    #[serde(default = "Scheme::tail_drop")]
     pub reverse_queue: Scheme,
     /// The queue is under test: a comparison replaces `queue` by each of its schemes.
     #[serde(default)]
@@ -94,7 +93,7 @@ pub struct LinkTable {
 }
 
 fn plain_queue() -> Directed<Scheme> {
-    Directed::Plain(default_queue())
+    Directed::Plain(Scheme::tail_drop())
 }
 
 /// How fast a link sends.
@@ -199,8 +198,8 @@ impl LinkTable {
         spread_option(&mut self.jitter, &mut self.reverse_jitter);
         spread_option(&mut self.duplicate, &mut self.reverse_duplicate);
         let mut queue = Some(self.reverse_queue.clone());
-        spread(&mut self.queue, &mut queue, || Some(default_queue()));
-        self.reverse_queue = queue.unwrap_or_else(default_queue);
+        spread(&mut self.queue, &mut queue, || Some(Scheme::tail_drop()));
+        self.reverse_queue = queue.unwrap_or_else(Scheme::tail_drop);
         let mut under_test = Some(self.reverse_under_test);
         spread(&mut self.under_test, &mut under_test, || Some(false));
         self.reverse_under_test = under_test.unwrap_or_default();
@@ -223,7 +222,7 @@ impl LinkTable {
             }
         }
         // What is not said of a scheme, or of `under_test`, is the default.
-        let reverse = Some(&self.reverse_queue).filter(|queue| **queue != default_queue());
+        let reverse = Some(&self.reverse_queue).filter(|queue| **queue != Scheme::tail_drop());
         let queues = said(path, "queue", Some(&self.queue), reverse)?.values;
         let reverse = Some(&self.reverse_under_test).filter(|is_under_test| **is_under_test);
         let under_test = said(path, "under_test", Some(&self.under_test), reverse)?.values;
@@ -239,7 +238,7 @@ impl LinkTable {
             return Err(Error::new(path.then("overhead"), what));
         }
         let (delays, jitters) = (delays.both()?, jitters.each());
-        let scheme = |at: usize| queues[at].clone().unwrap_or_else(default_queue).0;
+        let scheme = |at: usize| queues[at].clone().unwrap_or_else(Scheme::tail_drop).0;
         let impairments = |at: usize| {
             let all = Impairments { loss: losses[at], jitter: jitters[at], duplicate: duplicates[at] };
             (!all.is_none()).then(|| Arc::new(all))
@@ -315,4 +314,9 @@ impl Direction {
             burst: self.burst,
         }
     }
+}
+
+/// A FIFO below the scheme; none without packets.
+pub(super) fn device(packets: Packets) -> Option<Packets> {
+    (packets > Packets::ZERO).then_some(packets)
 }

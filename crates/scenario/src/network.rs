@@ -1,11 +1,11 @@
 //! The resolved network: names have become indices, groups their members, routes lists of ports.
 
-use super::change::check_parameters;
 use super::trace::Trace;
 use sojourn_aqm::{Config, Dscp, Framing, Impairments, Loss};
 use sojourn_document::bounds::{SERIES_VALUES, TABLE_ENTRIES};
 use sojourn_traffic::Traffic;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Span};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A network with its flows, ready for the engine. Every index is valid.
@@ -159,6 +159,40 @@ impl Network {
         }
         all
     }
+}
+
+/// Whether every change of parameters is one that the scheme of its queue then can take, with `scheme` in place of those under
+/// test where given.
+///
+/// # Errors
+/// The number of the change, in the order of the document, and what is wrong.
+pub(crate) fn check_parameters(
+    changes: &[Change],
+    ports: &[Port],
+    scheme: Option<&Config>,
+) -> Result<(), (usize, String)> {
+    if changes.iter().all(|change| change.parameters.is_none()) {
+        return Ok(());
+    }
+    let mut order: Vec<(usize, &Change)> = changes.iter().enumerate().collect();
+    order.sort_by_key(|(_, change)| change.at);
+    let mut now: BTreeMap<usize, Config> = BTreeMap::new();
+    for (number, change) in order {
+        for index in &change.ports {
+            let port = &ports[*index];
+            let config = now.entry(*index).or_insert_with(|| {
+                let under_test = scheme.filter(|_| port.under_test);
+                under_test.map_or_else(|| (*port.queue).clone(), Config::clone)
+            });
+            if let Some(scheme) = &change.scheme {
+                *config = scheme.clone();
+            }
+            if let Some(parameters) = &change.parameters {
+                *config = config.with(parameters).map_err(|e| (number, e.to_string()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Entries of a scheme's table of flows.

@@ -1,14 +1,14 @@
 //! From a document to a network: names become indices, groups their members, and what is impossible is refused.
 
+mod changes;
 mod flows;
-pub(super) mod names;
+mod mentions;
 
-use super::change::Targets;
 use super::document::{BusTable, Document, PortTable};
-use super::link::LinkTable;
+use super::link::{device, LinkTable};
 use super::network::{Bus, Cell, Network, Port, PortKind};
-use names::Names;
-pub(super) use names::{shown, slips};
+use crate::names::{self, shown, Names};
+pub(super) use mentions::slips;
 use sojourn_document::bounds::{self, positive, positive_rate, up_to, MOST};
 use sojourn_document::{Error, Path};
 use sojourn_units::{Bytes, Packets, Span};
@@ -24,10 +24,10 @@ impl Document {
     /// came from [`load`](super::load), all this has been checked and the error named the line as well.
     pub fn resolve(&self) -> Result<Network, Error> {
         self.check()?;
-        let names = Names::of(self)?;
+        let names = mentions::names(self)?;
         let Channels { ports, links, buses, cells } = self.ports(&names)?;
         let flows = self.flows(&names, &ports)?;
-        let changes = self.changes(&Targets { ports: &ports, links: &links })?;
+        let changes = self.changes(&changes::Targets { ports: &ports, links: &links })?;
         let phases = self.phases()?;
         let network = Network {
             name: self.name.clone(),
@@ -219,10 +219,6 @@ fn stations(bus: &BusTable, index: usize, own: &OwnPorts<'_>, names: &Names, pat
     Ok(ports)
 }
 
-pub(super) fn device(packets: Packets) -> Option<Packets> {
-    (packets > Packets::ZERO).then_some(packets)
-}
-
 /// Names are plain, and none is used twice.
 fn unique<'a>(names: impl Iterator<Item = (Path, &'a String)>) -> Result<(), Error> {
     let mut seen = BTreeMap::new();
@@ -244,6 +240,3 @@ fn channel(delay: Span, overhead: Bytes, device_queue: Packets, path: &Path) -> 
 
 /// By node: its table, and where that stands.
 type OwnPorts<'a> = BTreeMap<usize, (Path, &'a PortTable)>;
-
-/// The nodes of a name: one, or the members of a group, which are consecutive.
-type Nodes = Range<usize>;

@@ -168,7 +168,7 @@ pub enum EcnFeedback {
 }
 
 /// A congestion control algorithm. All state is its own; `now` is always given.
-pub trait CongestionControl: fmt::Debug + Send + Sync {
+pub trait CongestionControl: CloneBox + fmt::Debug + Send + Sync {
     /// An acknowledgement that acknowledged or SACKed something.
     fn on_ack(&mut self, ack: &AckEvent);
 
@@ -257,19 +257,26 @@ pub trait CongestionControl: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Shows every internal variable by name; the unit is in the name.
-    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd().get() as f64);
-        see("ssthresh_bytes", self.ssthresh().get() as f64);
-    }
+    /// Shows internal variables by name, for tests; the unit is in the name.
+    fn internals(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+}
 
+/// A copy behind a pointer, which every algorithm has that can be copied.
+pub trait CloneBox {
     /// A copy with its state.
     fn clone_box(&self) -> Box<dyn CongestionControl>;
 }
 
+impl<T: CongestionControl + Clone + 'static> CloneBox for T {
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}
+
 impl Clone for Box<dyn CongestionControl> {
     fn clone(&self) -> Self {
-        self.clone_box()
+        // Not of the box, which is what a call on itself would copy.
+        (**self).clone_box()
     }
 }
 
@@ -487,10 +494,6 @@ impl CongestionControl for Control {
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         each!(self, it => it.internals(see));
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Flows: pairs, routes, transport, start and stop.
 
-use super::names::Names;
 use super::{positive, Document, Error, Path, Port, MOST};
 use crate::flow::{FlowTable, StartTable, TcpTable, TrafficTable, TransportTable, UdpTable};
+use crate::names::Names;
 use crate::network::{Flow, Start, Transport};
 use crate::routes::Routes;
 use sojourn_document::bounds::{self, up_to, COPIES, HOPS};

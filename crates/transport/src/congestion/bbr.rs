@@ -25,6 +25,7 @@ mod aggregation;
 mod filter;
 mod policer;
 
+use super::window::window_in_bytes;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters, Phase};
 use crate::segment::DATA_HEADER;
 use aggregation::Aggregation;
@@ -499,21 +500,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.ssthresh)
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = cwnd.get().clamp(self.mss, self.limit);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.ssthresh = ssthresh.get();
-    }
+    window_in_bytes!();
 
     fn pacing_burst(&self) -> u64 {
         self.burst_segments()
@@ -540,8 +527,6 @@ impl CongestionControl for Bbr {
     }
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd as f64);
-        see("ssthresh_bytes", self.ssthresh as f64);
         // 0 Startup, 1 Drain, 2 ProbeBw, 3 ProbeRtt.
         let mode = match self.mode {
             Mode::Startup => 0.0,
@@ -556,9 +541,5 @@ impl CongestionControl for Bbr {
         see("pacing_bit_s", self.pacing * 8.0);
         see("extra_acked_bytes", self.aggregation.extra() as f64);
         see("long_term", f64::from(u8::from(self.policer.rate().is_some())));
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

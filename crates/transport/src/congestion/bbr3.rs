@@ -26,6 +26,7 @@
 mod cycle;
 mod model;
 
+use super::window::window_in_bytes;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters, Phase, Signal};
 use crate::segment::DATA_HEADER;
 use cycle::Cycle;
@@ -439,21 +440,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.ssthresh)
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = cwnd.get().clamp(self.mss, self.limit);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.ssthresh = ssthresh.get();
-    }
+    window_in_bytes!();
 
     fn pacing_burst(&self) -> u64 {
         self.quantum() / self.mss
@@ -480,8 +467,6 @@ impl CongestionControl for Bbr3 {
     }
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd as f64);
-        see("ssthresh_bytes", self.ssthresh as f64);
         // 0 Startup, 1 Drain, 2 to 5 ProbeBW Down, Cruise, Refill and Up, 6 ProbeRTT.
         let state = match self.state {
             State::Startup => 0.0,
@@ -497,9 +482,5 @@ impl CongestionControl for Bbr3 {
         see("pacing_bit_s", self.pacing * 8.0);
         see("extra_acked_bytes", self.extra_acked() as f64);
         self.model.internals(see);
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

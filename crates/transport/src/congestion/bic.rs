@@ -20,7 +20,7 @@
 //! acknowledged segments for each added one are whole numbers.
 //! Deviation: Linux also divides by the segments that an acknowledgement stands for; here segments are counted. Work: O(1).
 
-use super::window::SegmentWindow;
+use super::window::{window_in, SegmentWindow};
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
@@ -108,29 +108,9 @@ impl CongestionControl for Bic {
         self.max = 0;
     }
 
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.window.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.set_ssthresh(ssthresh);
-    }
+    window_in!(window);
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd().get() as f64);
-        see("ssthresh_bytes", self.ssthresh().get() as f64);
         see("w_max_segments", self.max as f64);
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

@@ -145,13 +145,7 @@ impl CongestionControl for Compound {
     }
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd().get() as f64);
-        see("ssthresh_bytes", self.ssthresh().get() as f64);
         see("loss_window_segments", self.cwnd);
         see("delay_window_segments", self.dwnd);
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

@@ -20,7 +20,7 @@
 //! C is 0.4 and not 410/1024, the Reno slope 1.8904 and not 15/8 = 1.875, beta is the kernel's 717/1024. `now` of HyStart has nanoseconds.
 //! Work: O(1), one cube root per episode.
 
-use super::window::SegmentWindow;
+use super::window::{window_in, SegmentWindow};
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_document::keys;
 use sojourn_units::{Bytes, Instant, Span};
@@ -244,32 +244,12 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.window.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.set_ssthresh(ssthresh);
-    }
+    window_in!(window);
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd().get() as f64);
-        see("ssthresh_bytes", self.ssthresh().get() as f64);
         see("w_max_segments", self.w_max as f64);
         see("w_est_segments", self.epoch.map_or(0.0, |e| e.reno as f64));
         see("k_s", self.epoch.map_or(0.0, |e| e.k));
         see("delay_min_s", self.delay_min.seconds());
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

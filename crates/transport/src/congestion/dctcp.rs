@@ -129,12 +129,6 @@ impl CongestionControl for Dctcp {
     }
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd);
-        see("ssthresh_bytes", self.ssthresh as f64);
         see("alpha", self.alpha);
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

@@ -170,11 +170,6 @@ impl CongestionControl for Ledbat {
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("cwnd_bytes", self.cwnd);
-        see("ssthresh_bytes", self.ssthresh as f64);
         see("queueing_delay_s", self.queueing_delay().seconds());
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

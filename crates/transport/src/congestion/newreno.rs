@@ -7,6 +7,7 @@
 //! `reno` is the algorithm that validates its window.
 //! Work: O(1).
 
+use super::window::window_in_bytes;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
@@ -60,23 +61,5 @@ impl CongestionControl for NewReno {
         self.cwnd = self.mss;
     }
 
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.ssthresh)
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = cwnd.get().clamp(self.mss, self.limit);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.ssthresh = ssthresh.get();
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
+    window_in_bytes!();
 }

@@ -79,8 +79,4 @@ impl CongestionControl for Ns2Reno {
     fn set_ssthresh(&mut self, ssthresh: Bytes) {
         self.ssthresh = if ssthresh.get() == u64::MAX { f64::INFINITY } else { (ssthresh.get() / self.mss) as f64 };
     }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
 }

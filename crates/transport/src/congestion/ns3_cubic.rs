@@ -14,6 +14,7 @@
 //! Work: O(1), one cube root per episode.
 
 use super::ns3_window::Ns3Window;
+use super::window::window_in;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -183,31 +184,11 @@ impl CongestionControl for Ns3Cubic {
         self.restart_round(now, self.round.end);
     }
 
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.window.cwnd)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.window.ssthresh)
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.window.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.ssthresh = ssthresh.get();
-    }
+    window_in!(window);
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.window.cwnd as f64);
-        see("ssthresh_bytes", self.window.ssthresh as f64);
         see("w_max_segments", self.w_max as f64);
         see("k_s", self.epoch.map_or(0.0, |epoch| epoch.k));
         see("delay_min_s", self.delay_min.map_or(0.0, |delay| delay.seconds()));
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

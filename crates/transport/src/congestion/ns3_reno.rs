@@ -13,6 +13,7 @@
 //! Deviations: none known here; for what recovery makes of it, `Recovery::Ns3`. Work: O(1).
 
 use super::ns3_window::Ns3Window;
+use super::window::window_in;
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
@@ -68,23 +69,5 @@ impl CongestionControl for Ns3Reno {
         self.0.collapse();
     }
 
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.0.cwnd)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        Bytes::new(self.0.ssthresh)
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.0.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.0.ssthresh = ssthresh.get();
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
+    window_in!(0);
 }

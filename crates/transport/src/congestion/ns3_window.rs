@@ -50,4 +50,16 @@ impl Ns3Window {
         self.cwnd = cwnd.get().clamp(self.mss, self.limit);
         self.present = self.cwnd;
     }
+
+    pub fn set_ssthresh(&mut self, ssthresh: Bytes) {
+        self.ssthresh = ssthresh.get();
+    }
+
+    pub fn cwnd_bytes(&self) -> Bytes {
+        Bytes::new(self.cwnd)
+    }
+
+    pub fn ssthresh_bytes(&self) -> Bytes {
+        Bytes::new(self.ssthresh)
+    }
 }

@@ -254,12 +254,7 @@ impl CongestionControl for Prague {
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("cwnd_bytes", self.cwnd);
-        see("ssthresh_bytes", self.ssthresh as f64);
         see("alpha", self.alpha);
         see("virtual_rtt_s", self.virtual_rtt().seconds());
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

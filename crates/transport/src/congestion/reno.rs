@@ -6,7 +6,7 @@
 //! (RFC 7661). Acknowledgements for every second segment thus do not slow it down: one segment per RTT.
 //! Deviations: none known. Work: O(1).
 
-use super::window::SegmentWindow;
+use super::window::{window_in, SegmentWindow};
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
@@ -52,23 +52,5 @@ impl CongestionControl for Reno {
         self.window.collapse();
     }
 
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.window.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.set_ssthresh(ssthresh);
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
+    window_in!(window);
 }

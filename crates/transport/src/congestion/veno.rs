@@ -15,7 +15,7 @@
 //! Deviation: the slower growth is one segment for two windows of acknowledged segments. Linux takes 4/5 after a mark and a timeout
 //! as well. Work: O(1).
 
-use super::window::SegmentWindow;
+use super::window::{window_in, SegmentWindow};
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters, Signal};
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -83,29 +83,9 @@ impl CongestionControl for Veno {
         self.window.collapse();
     }
 
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.window.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.set_ssthresh(ssthresh);
-    }
+    window_in!(window);
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd().get() as f64);
-        see("ssthresh_bytes", self.ssthresh().get() as f64);
         see("queued_segments", self.queued());
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

@@ -18,7 +18,7 @@
 //! round trip where the sender does so (PRR). Linux instead filters twice with 7/8, over 50 ms at least, and measures RTTmin anew
 //! after a timeout. Work: O(1).
 
-use super::window::SegmentWindow;
+use super::window::{window_in, SegmentWindow};
 use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -102,29 +102,9 @@ impl CongestionControl for Westwood {
         self.window.collapse();
     }
 
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-
-    fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.window.set_cwnd(cwnd);
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.set_ssthresh(ssthresh);
-    }
+    window_in!(window);
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("cwnd_bytes", self.cwnd().get() as f64);
-        see("ssthresh_bytes", self.ssthresh().get() as f64);
         see("bandwidth_bit_s", self.bandwidth.unwrap_or(0.0) * 8.0);
-    }
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
     }
 }

@@ -1,4 +1,4 @@
-//! A window counted in whole segments, with Linux's two ways to grow.
+//! Windows that several algorithms share: one counted in whole segments, with Linux's two ways to grow, and one in bytes.
 
 use super::Parameters;
 use sojourn_units::Bytes;
@@ -78,3 +78,47 @@ impl SegmentWindow {
         self.ssthresh = if ssthresh.get() == u64::MAX { u64::MAX } else { ssthresh.get() / self.mss };
     }
 }
+
+/// The windows of [`CongestionControl`](super::CongestionControl), of an algorithm that has them in a field.
+macro_rules! window_in {
+    ($field:tt) => {
+        fn cwnd(&self) -> Bytes {
+            self.$field.cwnd_bytes()
+        }
+
+        fn ssthresh(&self) -> Bytes {
+            self.$field.ssthresh_bytes()
+        }
+
+        fn set_cwnd(&mut self, cwnd: Bytes) {
+            self.$field.set_cwnd(cwnd);
+        }
+
+        fn set_ssthresh(&mut self, ssthresh: Bytes) {
+            self.$field.set_ssthresh(ssthresh);
+        }
+    };
+}
+
+/// As [`window_in`], of an algorithm with fields `cwnd`, `ssthresh`, `mss` and `limit` in bytes.
+macro_rules! window_in_bytes {
+    () => {
+        fn cwnd(&self) -> Bytes {
+            Bytes::new(self.cwnd)
+        }
+
+        fn ssthresh(&self) -> Bytes {
+            Bytes::new(self.ssthresh)
+        }
+
+        fn set_cwnd(&mut self, cwnd: Bytes) {
+            self.cwnd = cwnd.get().clamp(self.mss, self.limit);
+        }
+
+        fn set_ssthresh(&mut self, ssthresh: Bytes) {
+            self.ssthresh = ssthresh.get();
+        }
+    };
+}
+
+pub(super) use {window_in, window_in_bytes};

@@ -136,10 +136,6 @@ impl CongestionControl for Spy {
     fn set_cwnd(&mut self, _cwnd: Bytes) {}
 
     fn set_ssthresh(&mut self, _ssthresh: Bytes) {}
-
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
 }
 
 /// Marks that the sender was told of, and those that the receiver saw, when one in three segments is marked and one in

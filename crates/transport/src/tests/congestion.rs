@@ -42,14 +42,11 @@ pub(super) fn after_one_loss(config: Config, rtt: Span, window: u64) -> Path {
 }
 
 #[test]
-fn every_algorithm_starts_and_shows_its_windows() {
+fn every_algorithm_starts_at_the_initial_window() {
     for algorithm in ALGORITHMS {
         let path = Path::new(bulk(algorithm.name), every_segment(), ms(10));
         assert_eq!(path.sender.cwnd(), segments(10));
         assert!(!algorithm.source.is_empty() && find(algorithm.name) == Some(algorithm));
-        let mut seen = Vec::new();
-        path.sender.congestion_control().internals(&mut |name, _| seen.push(name));
-        assert!(seen.contains(&"cwnd_bytes") && seen.contains(&"ssthresh_bytes"), "{seen:?}");
     }
     assert_eq!(find("vegas"), None);
     assert_eq!(Config::default().congestion_control.name, "cubic");

@@ -32,9 +32,6 @@ impl CongestionControl for Witness {
     fn reads_rates(&self) -> bool {
         true
     }
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
 }
 
 /// A sender of `bytes` (without end, if none) over 40 ms with an acknowledgement a segment.

@@ -366,9 +366,6 @@ impl CongestionControl for Paced {
             see("one_way_delay_ms", event.one_way_delay.map_or(0.0, Span::millis));
         }
     }
-    fn clone_box(&self) -> Box<dyn CongestionControl> {
-        Box::new(self.clone())
-    }
 }
 
 fn internal(path: &Path, wanted: &str) -> f64 {
