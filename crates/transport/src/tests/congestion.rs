@@ -55,14 +55,20 @@ fn every_algorithm_starts_at_the_initial_window() {
 #[test]
 fn every_file_is_in_the_registry() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/congestion");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
-    for file in files.filter(|file| std::fs::read_to_string(file).unwrap().contains("pub const ABOUT: About")) {
-        let name = file.file_stem().unwrap().to_str().unwrap();
+    let files = |folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut declared = 0;
+    for file in files(folder.clone()).chain(files(folder.join("ns3"))).filter(|path| path.is_file()) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let Some((_, about)) = text.split_once("pub const ABOUT: About") else { continue };
+        let name = about.split('"').nth(1).unwrap();
         assert!(
             find(name).is_some(),
-            "congestion/{name}.rs has no line in `congestion_controls!`, in congestion.rs, or its ABOUT another name"
+            "{}: {name} has no line in `congestion_controls!`, in congestion.rs",
+            file.display()
         );
+        declared += 1;
     }
+    assert_eq!(declared, ALGORITHMS.len());
 }
 
 #[test]

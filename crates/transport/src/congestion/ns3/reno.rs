@@ -12,9 +12,9 @@
 //!
 //! Deviations: none known here; for what recovery makes of it, `Recovery::Ns3`. Work: O(1).
 
-use super::ns3_window::Ns3Window;
-use super::window::window_in;
-use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
+use super::window::Ns3Window;
+use crate::congestion::window::window_in;
+use crate::congestion::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant};
 
 /// What the registry says of it.

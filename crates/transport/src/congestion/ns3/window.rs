@@ -1,6 +1,6 @@
 //! The window of ns-3's congestion controls: in bytes, growing by whole acknowledged segments, whatever limits the sender.
 
-use super::{AckEvent, Parameters};
+use crate::congestion::{AckEvent, Parameters};
 use sojourn_units::Bytes;
 
 /// Window and threshold, in bytes.

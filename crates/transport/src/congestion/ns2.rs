@@ -1,4 +1,4 @@
-//! Reno's window as ns-2 counts it: in packets, with fractions.
+//! Reno's window as ns-2 counts it: in packets, with fractions. For comparison with ns-2 alone.
 //!
 //! Text: RFC 5681, section 3.1, in the form of ns-2.35's `Agent/TCP/Reno` (`windowOption_ 1`, `precisionReduce_ true`).
 //! Law: every acknowledgement that advances adds one packet in slow start, `1 / cwnd` afterwards, also the one that

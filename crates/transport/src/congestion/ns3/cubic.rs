@@ -13,9 +13,9 @@
 //! Deviation: RTT samples have nanoseconds, in ns-3 the milliseconds of the timestamps.
 //! Work: O(1), one cube root per episode.
 
-use super::ns3_window::Ns3Window;
-use super::window::window_in;
-use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
+use super::window::Ns3Window;
+use crate::congestion::window::window_in;
+use crate::congestion::{About, AckEvent, CongestionControl, CongestionEvent, Parameters};
 use sojourn_units::{Bytes, Instant, Span};
 
 /// What the registry says of it.
@@ -24,7 +24,7 @@ pub const ABOUT: About = About {
     source: "RFC 8312 without its Reno-friendly region, and HyStart, as in ns-3's TcpCubic",
 };
 
-pub use super::cubic::Keys;
+pub use crate::congestion::cubic::Keys;
 
 const BETA: f64 = 0.7;
 /// Segments/s^3.
