@@ -27,7 +27,7 @@ pub use step::WindowReport;
 
 use crate::traces::{DecisionLogs, PacketTraces};
 use clients::Clients;
-use net::{Net, Way};
+use net::{Egress, Net};
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
 use sojourn_scenario::Network;
@@ -40,7 +40,7 @@ use std::fmt;
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Event {
     /// A packet reaches its receiver.
     Deliver(u32),
     /// A packet reaches a port that runs a discipline.
@@ -93,7 +93,7 @@ enum What {
     Change(u32),
 }
 
-impl What {
+impl Event {
     /// A packet arrives somewhere, which is on its way until then.
     fn is_arrival(self) -> bool {
         matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_) | Self::Lose(_))
@@ -144,8 +144,8 @@ struct Tcp {
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
     /// Of data, and of acknowledgements.
-    way: Way,
-    ack_way: Way,
+    way: Egress,
+    ack_way: Egress,
     /// Segments carry no timestamps.
     unstamped: bool,
     /// It is a client's, whose application does not close it.
@@ -235,7 +235,7 @@ impl TcpCounts {
 /// Datagrams that a receiver returns.
 #[derive(Clone, Debug)]
 struct Echo {
-    way: Way,
+    way: Egress,
     /// Round-trip times since the measurement began.
     times: Moments,
     distribution: Histogram,
@@ -244,7 +244,7 @@ struct Echo {
 }
 
 impl Echo {
-    fn new(way: Way) -> Self {
+    fn new(way: Egress) -> Self {
         Self { way, times: Moments::default(), distribution: Histogram::default(), last: (0, 0) }
     }
 
@@ -266,7 +266,7 @@ impl Echo {
 #[derive(Clone, Debug)]
 struct Flow {
     /// Of the data.
-    way: Way,
+    way: Egress,
     /// UDP: what a datagram carries besides its payload.
     header: u32,
     /// UDP: the ECN field.
@@ -356,7 +356,7 @@ impl Simulation {
         while let Some((now, what)) = self.net.wheel.pop_until(until) {
             self.net.now = now;
             match what {
-                What::Deliver(handle) => self.deliver(handle),
+                Event::Deliver(handle) => self.deliver(handle),
                 _ => self.handle(what),
             }
         }
@@ -390,34 +390,34 @@ impl Simulation {
 
     /// Apart from the frequent case, which then is short.
     #[inline(never)]
-    fn handle(&mut self, what: What) {
+    fn handle(&mut self, what: Event) {
         match what {
             // Handled before.
-            What::Deliver(_) => {}
-            What::Enqueue(handle) => self.net.reach_port(handle),
-            What::Approach(port) => self.net.reach_port_in_turn(port),
-            What::Cross(handle) => self.net.reach_line(handle),
-            What::Lose(handle) => self.net.lose_now(handle),
-            What::Tell => self.net.tell_losses(),
-            What::Look(line) => self.net.look(line),
-            What::Free(port) => self.net.port_free(port),
-            What::Retransmit(flow) => self.retransmit_timer(flow),
-            What::RetransmitNow(flow) => self.retransmit_now(flow),
-            What::Acknowledge(flow) => self.acknowledge_timer(flow),
-            What::AcknowledgeNow(flow) => self.acknowledge_now(flow),
-            What::Pace(flow) => self.pace_timer(flow),
-            What::Emit(flow) => self.emit(flow),
-            What::Probe(flow) => self.probe(flow),
-            What::Retry(port) => self.net.attempt(port, false),
-            What::Access(cell) => self.net.cell_access(cell),
-            What::Release(port) => self.net.release(port),
-            What::Start(flow) => self.start(flow),
-            What::Stop(flow) => self.stop(flow),
-            What::Measure => self.begin_measurement(),
-            What::Sample => self.sample(),
-            What::Phase(number) => self.begin_phase(number),
-            What::Change(index) => self.change(index),
-            What::Client(flow) => self.client_time(flow),
+            Event::Deliver(_) => {}
+            Event::Enqueue(handle) => self.net.reach_port(handle),
+            Event::Approach(port) => self.net.reach_port_in_turn(port),
+            Event::Cross(handle) => self.net.reach_line(handle),
+            Event::Lose(handle) => self.net.lose_now(handle),
+            Event::Tell => self.net.report_losses(),
+            Event::Look(line) => self.net.look(line),
+            Event::Free(port) => self.net.port_free(port),
+            Event::Retransmit(flow) => self.retransmit_timer(flow),
+            Event::RetransmitNow(flow) => self.retransmit_now(flow),
+            Event::Acknowledge(flow) => self.acknowledge_timer(flow),
+            Event::AcknowledgeNow(flow) => self.acknowledge_now(flow),
+            Event::Pace(flow) => self.pace_timer(flow),
+            Event::Emit(flow) => self.emit(flow),
+            Event::Probe(flow) => self.probe(flow),
+            Event::Retry(port) => self.net.attempt(port, false),
+            Event::Access(cell) => self.net.cell_access(cell),
+            Event::Release(port) => self.net.release(port),
+            Event::Start(flow) => self.start(flow),
+            Event::Stop(flow) => self.stop(flow),
+            Event::Measure => self.begin_measurement(),
+            Event::Sample => self.sample(),
+            Event::Phase(number) => self.begin_phase(number),
+            Event::Change(index) => self.change(index),
+            Event::Client(flow) => self.client_time(flow),
         }
     }
 }

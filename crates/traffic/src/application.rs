@@ -44,7 +44,7 @@ impl Default for Orders {
 }
 
 /// The client of an application.
-pub trait Client: Debug + Send + Sync {
+pub trait Client: CloneClient + Debug + Send + Sync {
     /// Connections that it uses, one or more.
     fn connections(&self) -> u32;
 
@@ -59,9 +59,18 @@ pub trait Client: Debug + Send + Sync {
 
     /// What has been measured.
     fn measured(&self, now: Instant) -> Measured;
+}
 
+/// A copy behind a pointer, which every client has that can be copied.
+pub trait CloneClient {
     /// A copy with its state.
     fn clone_box(&self) -> Box<dyn Client>;
+}
+
+impl<T: Client + Clone + 'static> CloneClient for T {
+    fn clone_box(&self) -> Box<dyn Client> {
+        Box::new(self.clone())
+    }
 }
 
 impl Clone for Box<dyn Client> {

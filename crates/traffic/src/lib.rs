@@ -88,16 +88,25 @@ impl Traffic {
 }
 
 /// When packets come: what a generator remembers from one to the next.
-pub trait Process: Debug + Send + Sync {
+pub trait Process: CloneProcess + Debug + Send + Sync {
     /// Time from one packet to the next, which has this many bytes. All random numbers come from `random`.
     fn gap(&mut self, bytes: u32, random: &mut dyn Random) -> Span;
 
     /// Packets a second at its busiest (an ON period, the faster phase), on average, with packets of this mean size. Scenarios
     /// that make more than `PACKET_RATE` are refused.
     fn packets_per_second(&self, bytes: f64) -> f64;
+}
 
+/// A copy behind a pointer, which every process has that can be copied.
+pub trait CloneProcess {
     /// A copy with its state.
     fn clone_box(&self) -> Box<dyn Process>;
+}
+
+impl<T: Process + Clone + 'static> CloneProcess for T {
+    fn clone_box(&self) -> Box<dyn Process> {
+        Box::new(self.clone())
+    }
 }
 
 impl Clone for Box<dyn Process> {

@@ -105,10 +105,6 @@ impl Process for Periods {
     fn packets_per_second(&self, bytes: f64) -> f64 {
         self.rate.bit_s() as f64 / 8.0 / bytes
     }
-
-    fn clone_box(&self) -> Box<dyn Process> {
-        Box::new(self.clone())
-    }
 }
 
 /// Time in which `rate` makes `bytes`, rounded down with the remainder carried, so that the sum is exact.

@@ -52,8 +52,4 @@ impl Process for Renewal {
             Gap::Drawn(gap) => 1e9 / gap.mean().max(1e-9),
         }
     }
-
-    fn clone_box(&self) -> Box<dyn Process> {
-        Box::new(self.clone())
-    }
 }

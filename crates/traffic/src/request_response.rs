@@ -195,10 +195,6 @@ impl Client for Asker {
     fn measured(&self, _now: Instant) -> Measured {
         Measured::Responses(self.times.clone())
     }
-
-    fn clone_box(&self) -> Box<dyn Client> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

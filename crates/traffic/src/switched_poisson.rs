@@ -111,8 +111,4 @@ impl Process for Switched {
     fn packets_per_second(&self, _bytes: f64) -> f64 {
         self.rates[0].max(self.rates[1]) * 1e9
     }
-
-    fn clone_box(&self) -> Box<dyn Process> {
-        Box::new(self.clone())
-    }
 }

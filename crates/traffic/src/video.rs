@@ -337,10 +337,6 @@ impl Client for Player {
         seen.play(now);
         Measured::Video(seen.watched)
     }
-
-    fn clone_box(&self) -> Box<dyn Client> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -175,8 +175,4 @@ impl Client for Browser {
     fn measured(&self, _now: Instant) -> Measured {
         Measured::Pages(self.loads.clone())
     }
-
-    fn clone_box(&self) -> Box<dyn Client> {
-        Box::new(self.clone())
-    }
 }

@@ -363,7 +363,7 @@ congestion_controls! { $
 }
 
 /// What an [`AckEvent`] is put together from.
-pub(super) trait Told {
+pub(super) trait EventSource {
     /// The event, for an algorithm with this threshold.
     fn event(&self, ssthresh: Bytes) -> AckEvent;
 }
@@ -372,17 +372,17 @@ impl Control {
     /// As [`CongestionControl::on_ack`], of an event that is put together here: the window. For the algorithms that most flows
     /// have, it is put together as far as they read it. Counts `reductions` in answer to marks.
     #[inline(always)]
-    pub(super) fn answer(&mut self, told: &impl Told, reductions: &mut u64) -> Bytes {
+    pub(super) fn answer(&mut self, source: &impl EventSource, reductions: &mut u64) -> Bytes {
         match self {
             Self::NewReno(it) => {
-                it.on_ack(&told.event(it.ssthresh()));
+                it.on_ack(&source.event(it.ssthresh()));
                 it.cwnd()
             }
             Self::Cubic(it) => {
-                it.on_ack(&told.event(it.ssthresh()));
+                it.on_ack(&source.event(it.ssthresh()));
                 it.cwnd()
             }
-            other => other.answer_whole(&told.event(other.ssthresh()), reductions),
+            other => other.answer_whole(&source.event(other.ssthresh()), reductions),
         }
     }
 

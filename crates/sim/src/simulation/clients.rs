@@ -11,8 +11,8 @@
 //!
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
-use super::net::{Net, Way};
-use super::{Simulation, Stands, Tcp, TcpCounts, What};
+use super::net::{Egress, Net};
+use super::{Event, Simulation, Stands, Tcp, TcpCounts};
 use crate::packet::{Body, Datagram, Load, Payload};
 use sojourn_aqm::{Ecn, Random};
 use sojourn_random::Stream;
@@ -100,7 +100,7 @@ pub(super) struct Plan {
     pub flow: u32,
     pub group: usize,
     /// Of data, and of acknowledgements.
-    pub ways: (Way, Way),
+    pub ways: (Egress, Egress),
     pub sender: Arc<sojourn_transport::Config>,
     pub receiver: Arc<ReceiverConfig>,
     pub seeds: Stream,
@@ -272,7 +272,7 @@ impl Clients {
             let one = &mut self.users[user as usize];
             one.begun = true;
             if let Some(stop) = one.stop {
-                net.wheel.push(stop, What::Stop(flow));
+                net.wheel.push(stop, Event::Stop(flow));
             }
             self.wake(net, user);
         }
@@ -347,7 +347,7 @@ impl Clients {
             user.wake_at = orders.wake_at;
             if user.wake_at != Instant::NEVER {
                 if let Some(connection) = self.connections.get(first as usize) {
-                    net.wheel.push(user.wake_at, What::Client(connection.flow));
+                    net.wheel.push(user.wake_at, Event::Client(connection.flow));
                 }
             }
         }
@@ -365,7 +365,7 @@ fn new_tcp(
     sender: &Arc<sojourn_transport::Config>,
     receiver: &Arc<ReceiverConfig>,
     seed: u64,
-    ways: (Way, Way),
+    ways: (Egress, Egress),
     hints: bool,
 ) -> Tcp {
     let mut endpoint = Sender::seeded(Arc::clone(sender), seed);
@@ -397,8 +397,8 @@ impl Connection {
         // Another port, so that queues take it for another flow.
         self.hash = self.hash.wrapping_mul(0x9e37_79b1).wrapping_add(1);
         if self.is_open {
-            net.settle_way(self.tcp.way);
-            net.settle_way(self.tcp.ack_way);
+            net.settle_route(self.tcp.way);
+            net.settle_route(self.tcp.ack_way);
             if let Some(hashes) = net.hashes.get_mut(self.flow as usize) {
                 hashes.flow = self.hash;
             }
@@ -440,7 +440,7 @@ impl Connection {
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
         let timeout = Span::from_nanos(timeout.nanos().saturating_mul(1 << self.backoff.min(DOUBLINGS)));
         self.retry_at = net.now + timeout.min(self.sender.max_rto);
-        net.wheel.push(self.retry_at, What::Client(self.flow));
+        net.wheel.push(self.retry_at, Event::Client(self.flow));
     }
 
     /// The server takes the connection: its SYN-ACK leaves a nanosecond later, so that nothing of an earlier connection is as young.
@@ -452,7 +452,7 @@ impl Connection {
         self.tcp.mark = 0;
         self.is_open = true;
         self.opened = net.now + Span::from_nanos(1);
-        net.wheel.push(self.opened, What::Client(self.flow));
+        net.wheel.push(self.opened, Event::Client(self.flow));
     }
 
     /// Of all connections so far.

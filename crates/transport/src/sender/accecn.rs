@@ -35,7 +35,7 @@ pub(crate) struct Marks {
 
 /// Counters of Accurate ECN as last seen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct MarkCounters {
     ace: u8,
     marked_bytes: u32,
     /// Arrival that the latest acknowledgement reported: an older one says nothing new.
@@ -84,20 +84,20 @@ impl Marks {
     }
 
     /// The counters of a connection that speaks Accurate ECN.
-    pub fn counters(&self) -> Option<Box<Seen>> {
+    pub fn counters(&self) -> Option<Box<MarkCounters>> {
         (self.feedback == EcnFeedback::AccEcn).then(Box::default)
     }
 }
 
-impl Default for Seen {
+impl Default for MarkCounters {
     fn default() -> Self {
         Self { ace: ACE_AT_START, marked_bytes: 0, latest: Instant::ZERO }
     }
 }
 
-impl Seen {
+impl MarkCounters {
     /// The acknowledgement delivered `delivered`, of which a full segment has `mss`.
-    fn take(&mut self, ack: &Ack, delivered: Reported, mss: u64) -> Reported {
+    fn newly_marked(&mut self, ack: &Ack, delivered: Reported, mss: u64) -> Reported {
         if ack.received_at < self.latest {
             return Reported::default();
         }
@@ -121,16 +121,16 @@ impl Seen {
 impl<R: Strategy> Core<R> {
     /// What the acknowledgement newly says of marks.
     #[inline]
-    pub(super) fn take_marks(&mut self, ack: &Ack, progress: &Progress) -> Reported {
+    pub(super) fn update_marks(&mut self, ack: &Ack, progress: &Progress) -> Reported {
         if self.marks.feedback == EcnFeedback::Classic {
             return Reported::default();
         }
         let packets = progress.acked_packets + progress.sacked_packets;
         let delivered = Reported { packets, bytes: progress.delivered() };
-        match &mut self.ecn_seen {
-            Some(seen) => {
+        match &mut self.ecn_counters {
+            Some(counters) => {
                 self.stats.marked_acks += u64::from(ack.accurate.ecn() == Ecn::Ce);
-                seen.take(ack, delivered, self.mss)
+                counters.newly_marked(ack, delivered, self.mss)
             }
             None if ack.ece => delivered,
             None => Reported::default(),
@@ -156,7 +156,7 @@ impl<R: Strategy> Core<R> {
     pub(super) fn agree_on_ecn(&mut self, syn_ack: &Ack) {
         let wanted = self.wanted_feedback();
         self.marks.agree(syn_ack, wanted);
-        self.ecn_seen = self.marks.counters();
+        self.ecn_counters = self.marks.counters();
         self.congestion.on_feedback(self.marks.feedback);
     }
 }
@@ -177,18 +177,18 @@ mod tests {
     }
 
     /// Acknowledges `n` segments, with this many packets and bytes marked since the start; without an option for no bytes.
-    fn take(marks: &mut Seen, n: u64, packets: u64, bytes: Option<u64>) -> (u64, u64) {
+    fn take(marks: &mut MarkCounters, n: u64, packets: u64, bytes: Option<u64>) -> (u64, u64) {
         let mut ack = with_ace((u64::from(ACE_AT_START) + packets) as u8 & ACE_MASK);
         if let Some(bytes) = bytes {
             ack.set_counters(Counters { marked: bytes as u32 & Ack::COUNTER_MASK, unmarked: 1 });
         }
-        let reported = marks.take(&ack, Reported { packets: n, bytes: n * MSS }, MSS);
+        let reported = marks.newly_marked(&ack, Reported { packets: n, bytes: n * MSS }, MSS);
         (reported.packets, reported.bytes)
     }
 
     #[test]
     fn three_bits_count_up_to_seven_packets() {
-        let mut marks = Seen::default();
+        let mut marks = MarkCounters::default();
         // 5, then 5 + 2 = 7, 7 + 7 = 14 which is 6, and no more.
         assert_eq!(take(&mut marks, 2, 2, None), (2, 2000));
         assert_eq!(take(&mut marks, 7, 9, None), (7, 7000));
@@ -198,30 +198,30 @@ mod tests {
     #[test]
     fn without_the_option_a_long_acknowledgement_is_taken_for_the_worst() {
         // 3 of 20 packets and ACE 3 on: 3, 11 or 19 were marked. RFC 9768, appendix A.2.1: 20 - (20 - 3) mod 8 = 19.
-        assert_eq!(take(&mut Seen::default(), 20, 3, None), (19, 19_000));
+        assert_eq!(take(&mut MarkCounters::default(), 20, 3, None), (19, 19_000));
         // The bytes tell: 3000, or 11 packets of 1000 B.
-        assert_eq!(take(&mut Seen::default(), 20, 3, Some(3000)), (3, 3000));
-        assert_eq!(take(&mut Seen::default(), 20, 11, Some(11_000)), (11, 11_000));
+        assert_eq!(take(&mut MarkCounters::default(), 20, 3, Some(3000)), (3, 3000));
+        assert_eq!(take(&mut MarkCounters::default(), 20, 11, Some(11_000)), (11, 11_000));
         // 8 of 8: ACE is where it was.
-        assert_eq!(take(&mut Seen::default(), 8, 8, Some(8000)), (8, 8000));
-        assert_eq!(take(&mut Seen::default(), 8, 0, Some(0)), (0, 0));
+        assert_eq!(take(&mut MarkCounters::default(), 8, 8, Some(8000)), (8, 8000));
+        assert_eq!(take(&mut MarkCounters::default(), 8, 0, Some(0)), (0, 0));
     }
 
     #[test]
     fn byte_counters_wrap_at_24_bits() {
-        let mut marks = Seen { marked_bytes: (1 << 24) - 500, ..Seen::default() };
+        let mut marks = MarkCounters { marked_bytes: (1 << 24) - 500, ..MarkCounters::default() };
         assert_eq!(take(&mut marks, 2, 1, Some(500)), (1, 1000));
     }
 
     #[test]
     fn an_old_acknowledgement_says_nothing() {
-        let mut marks = Seen::default();
+        let mut marks = MarkCounters::default();
         let late = Instant::ZERO + sojourn_units::Span::from_millis(2);
         let ack = |ace, received_at| Ack { received_at, ..with_ace(ace) };
         let one = Reported { packets: 1, bytes: MSS };
-        assert_eq!(marks.take(&ack(6, late), one, MSS).packets, 1);
-        assert_eq!(marks.take(&ack(5, Instant::ZERO), one, MSS).packets, 0);
-        assert_eq!(marks.take(&ack(7, late), one, MSS).packets, 1);
+        assert_eq!(marks.newly_marked(&ack(6, late), one, MSS).packets, 1);
+        assert_eq!(marks.newly_marked(&ack(5, Instant::ZERO), one, MSS).packets, 0);
+        assert_eq!(marks.newly_marked(&ack(7, late), one, MSS).packets, 1);
     }
 
     #[test]

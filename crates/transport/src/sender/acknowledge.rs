@@ -5,11 +5,11 @@
 
 use super::core::Core;
 use super::episode::State;
+use super::inform::AckInfo;
 use super::progress::Progress;
 use super::recovery::Strategy;
 use super::scoreboard::Passed;
 use super::tail::Tail;
-use super::tell::Seen;
 use super::{Path, SenderStats, WindowUnit};
 use crate::congestion::{CongestionControl, CongestionEvent, Signal};
 use crate::segment::{Ack, Control};
@@ -38,7 +38,7 @@ impl<R: Strategy> Core<R> {
             State::Reducing { .. } | State::Recovery { .. } => self.rule().lowers_again(),
             State::Loss { advanced, .. } => advanced || self.rule().lowers_again(),
         };
-        if R::UNDOES {
+        if R::BY_TIME {
             let fresh =
                 matches!(self.state, State::Open | State::Reducing { .. } | State::Loss { advanced: false, .. });
             self.watch_timeout(now, fresh);
@@ -86,7 +86,7 @@ impl<R: Strategy> Core<R> {
             self.poll_all(now, path);
         }
         // Only recovery by time has another timer.
-        (if R::SEES { self.timer() } else { self.timer.deadline }, Instant::NEVER)
+        (if R::BY_TIME { self.timer() } else { self.timer.deadline }, Instant::NEVER)
     }
 
     /// It does not advance, and says nothing but what was SACKed.
@@ -98,7 +98,7 @@ impl<R: Strategy> Core<R> {
     /// As [`Core::answer`], of one that advances nothing, which is common in an episode.
     #[inline(never)]
     fn answer_sack(&mut self, now: Instant, path: &mut impl Path) {
-        self.take(now, &path.ack(), false);
+        self.process_ack(now, &path.ack(), false);
         self.verify();
         self.drain(now, path);
     }
@@ -175,7 +175,7 @@ impl<R: Strategy> Core<R> {
     #[inline(always)]
     fn on_expected_ack(&mut self, now: Instant, ack: &Ack, plain: bool) {
         // RFC 9293, 3.10.7.4.
-        self.take_window(ack);
+        self.update_send_window(ack);
         let prior_in_flight = self.board.load();
         let Passed { bytes, packets, first, last } = self.board.pass(ack.ack);
         self.source.on_advance(self.board.una);
@@ -212,31 +212,31 @@ impl<R: Strategy> Core<R> {
     /// An acknowledgement of what may have been sent.
     #[inline(always)]
     pub fn on_any_ack(&mut self, now: Instant, ack: &Ack) {
-        self.take(now, ack, ack.ack > self.board.una);
+        self.process_ack(now, ack, ack.ack > self.board.una);
     }
 
     /// As [`Core::on_any_ack`]; whether it `advanced` is known.
     #[inline(always)]
-    fn take(&mut self, now: Instant, ack: &Ack, advanced: bool) {
+    fn process_ack(&mut self, now: Instant, ack: &Ack, advanced: bool) {
         // RFC 9293, 3.10.7.4.
         let before = self.board.una;
-        self.take_window(ack);
+        self.update_send_window(ack);
         let prior_in_flight = self.board.pipe();
         // RFC 2018 and the recovery's own: what has arrived.
-        let mut progress = Progress { seen: self.recovery.seen(now, self.rtt.min), ..Progress::default() };
+        let mut progress = Progress { order: self.recovery.delivery_order(now, self.rtt.min), ..Progress::default() };
         if advanced {
             self.board.cumulative::<R>(ack.ack, now, &mut progress, self.rate.as_deref_mut());
         }
-        R::take(self, now, ack, advanced, &mut progress);
+        R::process_ack(self, now, ack, advanced, &mut progress);
         let duplicate = R::count_duplicate(self, advanced, &progress);
         let advances = advanced && !duplicate;
         // RFC 6298, and what is lost by time (RFC 8985, 6.2).
-        let rtt = self.take_rtt(now, advanced, ack, &progress);
-        if !R::UNDOES || self.judge_reduction(now, ack, before, &progress) {
+        let rtt = self.update_rtt(now, advanced, ack, &progress);
+        if !R::BY_TIME || self.try_undo(now, ack, before, &progress) {
             R::detect(self, now, &mut progress);
         }
         // RFC 3168 or 9768: marks. RFC 5681 and 6937: episodes.
-        let marked = self.take_marks(ack, &progress);
+        let marked = self.update_marks(ack, &progress);
         if let State::Loss { advanced: since, .. } = &mut self.state {
             *since |= advanced;
         }
@@ -258,8 +258,8 @@ impl<R: Strategy> Core<R> {
         }
         self.total_lost += progress.lost;
         // Congestion control.
-        let seen = Seen { now, ack, advanced, advances, prior_in_flight, timeout_over, marked };
-        self.tell_congestion_control(&seen, &progress, rtt);
+        let info = AckInfo { now, ack, advanced, advances, prior_in_flight, timeout_over, marked };
+        self.inform_congestion_control(&info, &progress, rtt);
         if self.notes_window {
             self.note_window(now);
         }
@@ -280,7 +280,7 @@ impl<R: Strategy> Core<R> {
 
     /// RFC 9293, 3.10.7.4: the window. Its right edge never moves left here.
     #[inline(always)]
-    fn take_window(&mut self, ack: &Ack) {
+    fn update_send_window(&mut self, ack: &Ack) {
         let (edge, window) = (ack.ack + u64::from(ack.window), u64::from(ack.window));
         let peer = &mut self.peer;
         peer.edge = if peer.edge == u64::MAX { edge } else { peer.edge.max(edge) };
@@ -292,7 +292,7 @@ impl<R: Strategy> Core<R> {
 
     /// RTT of this acknowledgement for the timer, and of its most recent segment for congestion control.
     #[inline(always)]
-    fn take_rtt(&mut self, now: Instant, advanced: bool, ack: &Ack, progress: &Progress) -> Option<Span> {
+    fn update_rtt(&mut self, now: Instant, advanced: bool, ack: &Ack, progress: &Progress) -> Option<Span> {
         if self.rule().samples_the_certain() {
             if advanced {
                 self.timer.backoff = 0;

@@ -1,6 +1,6 @@
 //! What a sender consists of, and its application's side.
 
-use super::accecn::{Marks, Seen};
+use super::accecn::{MarkCounters, Marks};
 use super::config::{Config, RtoRule};
 use super::connection::Step;
 use super::episode::State;
@@ -52,8 +52,8 @@ pub(super) struct Core<R> {
     pub total_lost: u64,
     pub tail: Tail,
     pub pacing: Pacing,
-    /// Counters of Accurate ECN, where it is spoken.
-    pub ecn_seen: Option<Box<Seen>>,
+    /// MarkCounters of Accurate ECN, where it is spoken.
+    pub ecn_counters: Option<Box<MarkCounters>>,
     /// Where segments leave in groups.
     pub groups: Option<Groups>,
     /// Segments carry [`Hints`](super::Hints).
@@ -152,13 +152,13 @@ impl Source {
         }
     }
 
-    /// End of the data in the send buffer, when the application has heard of all that is acknowledged up to `told`.
+    /// End of the data in the send buffer, when the application has heard of all that is acknowledged up to `una`.
     #[inline(always)]
-    fn end(&self, told: u64) -> u64 {
+    fn end(&self, una: u64) -> u64 {
         match self.refill {
             Refill::Written => self.written,
-            Refill::Segments(bytes) => self.written.min(told + bytes),
-            Refill::Writes { buffer, size } => self.written.min((told + buffer) / size * size),
+            Refill::Segments(bytes) => self.written.min(una + bytes),
+            Refill::Writes { buffer, size } => self.written.min((una + buffer) / size * size),
             Refill::ByThirds { end, .. } => self.written.min(end),
         }
     }
@@ -195,7 +195,7 @@ impl<R: Strategy> Core<R> {
         let hints = config.ecn && config.ecn_feedback.of(congestion.ecn_feedback()) == EcnFeedback::AccEcn;
         let mss = config.mss.get().clamp(1, u64::from(u32::MAX));
         let paces = congestion.paces() || config.pacing;
-        let probes = config.tail_loss_probe || R::FORCES_NEW;
+        let probes = config.tail_loss_probe || R::NS3;
         Self {
             board: Scoreboard::new(mss, config.window_unit),
             cwnd: congestion.cwnd().get(),
@@ -216,7 +216,7 @@ impl<R: Strategy> Core<R> {
                 burst_left: 0,
                 waits: false,
             },
-            ecn_seen: marks.counters(),
+            ecn_counters: marks.counters(),
             marks,
             groups: config.segmentation_offload.then(Groups::default),
             step: if config.handshake { Step::Syn } else { Step::Stream },
@@ -284,7 +284,7 @@ impl<R: Strategy> Core<R> {
     /// End of the data in the send buffer.
     #[inline(always)]
     pub fn data_end(&self) -> u64 {
-        self.source.end(self.recovery.told(self.board.una))
+        self.source.end(self.recovery.known_to_application(self.board.una))
     }
 
     pub fn in_slow_start(&self) -> bool {
@@ -313,7 +313,7 @@ impl<R: Strategy> Core<R> {
     #[inline(always)]
     pub fn restart_timer(&mut self, now: Instant) {
         let rto = self.rto();
-        self.timer.deadline = if R::TICKS { self.ticked(now, rto) } else { now + rto };
+        self.timer.deadline = if R::BY_TIME { self.ticked(now, rto) } else { now + rto };
     }
 
     /// When a timer of `wait` expires. As Linux: ticks are whole, and count from the last one, so up to one is missing.

@@ -104,7 +104,7 @@ impl<R: Strategy> Core<R> {
         let fresh = self.reduced_at.is_none_or(|at| self.board.una > at);
         if fresh && matches!(self.state, State::Open) && !self.congestion.answers_marks() {
             self.stats.ecn_reductions += 1;
-            if R::UNDOES {
+            if R::BY_TIME {
                 self.forget_reduction();
             }
             let prr = self.reduce(now, Signal::Ecn);
@@ -124,7 +124,7 @@ impl<R: Strategy> Core<R> {
 
     pub fn enter_recovery(&mut self, now: Instant, progress: &mut Progress) {
         self.stats.fast_retransmits += 1;
-        if R::UNDOES {
+        if R::BY_TIME {
             self.remember(!matches!(self.state, State::Reducing { .. }));
         }
         let prr = match self.state {

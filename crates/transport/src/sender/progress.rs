@@ -27,12 +27,12 @@ pub(super) struct Progress {
     pub resent_acked: bool,
     /// For RACK: of what was delivered, the transmission that left last, and its end; and what order it came in.
     pub latest: Option<(Instant, u64)>,
-    pub seen: Seen,
+    pub order: DeliveryOrder,
 }
 
 /// What RACK wants to know of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct DeliveryOrder {
     /// A segment sent more than once and delivered in less than the smallest RTT, so sent after this, was the original.
     pub credible: Instant,
     /// The highest delivered.
@@ -47,15 +47,15 @@ impl Progress {
     }
 
     /// RFC 8985, steps 2 and 3, for one segment.
-    pub(super) fn see(&mut self, segment: &Segment) {
+    pub(super) fn note_order(&mut self, segment: &Segment) {
         let repeated = segment.flags & REPEATED != 0;
-        if repeated && segment.sent > self.seen.credible {
+        if repeated && segment.sent > self.order.credible {
             return;
         }
         let end = segment.end();
         self.latest = self.latest.max(Some((segment.sent, end)));
-        self.seen.reordered |= end < self.seen.highest && !repeated;
-        self.seen.highest = self.seen.highest.max(end);
+        self.order.reordered |= end < self.order.highest && !repeated;
+        self.order.highest = self.order.highest.max(end);
     }
 }
 

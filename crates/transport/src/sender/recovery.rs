@@ -1,7 +1,7 @@
 //! How missing segments are found and sent again.
 //!
 //! A [`Strategy`] is one text's answer, or one implementation's. What most of them share is the trait's; what is one's own
-//! stands in its file.
+//! stands in its file. What only ns-3 does is [`Ns3Habits`], which the others leave empty, so that they pay nothing for it.
 
 mod newreno;
 mod ns3;
@@ -9,23 +9,23 @@ mod rack;
 mod sack;
 
 pub(super) use newreno::{NewReno, Reno};
-pub(super) use ns3::Ns3;
+pub(super) use ns3::{Ns3, Ns3Habits};
 pub(super) use rack::Rack;
 pub(super) use sack::Sack;
 
 use super::config::Config;
 use super::core::Core;
-use super::progress::{Progress, Seen};
-use super::scoreboard::{Scoreboard, Segment};
+use super::progress::{DeliveryOrder, Progress};
+use super::scoreboard::Scoreboard;
 use super::undo::{Undo, UndoStats};
 use super::window::Prr;
-use crate::segment::{Ack, Data};
+use crate::segment::Ack;
 use sojourn_units::{Instant, Span};
 use std::fmt::Debug;
 
 /// Which segments `NextSeg`'s third rule (RFC 6675) sends although they are not known as lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum NextSegRule3 {
     /// None.
     None,
     /// Those below the highest SACKed one.
@@ -35,25 +35,16 @@ pub(super) enum Doubt {
 }
 
 /// Loss recovery.
-pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
+pub(super) trait Strategy: Ns3Habits + Clone + Debug + Default + Send + Sync + 'static {
     /// It works on selective acknowledgements.
     const SELECTIVE: bool = true;
     /// Any new acknowledgement ends it.
     const ENDS_WITH_ANY: bool = false;
-    /// What is lost is sent again before it begins, too.
-    const RESENDS_EARLY: bool = false;
-    /// What must go out whatever the window may be a new segment.
-    const FORCES_NEW: bool = false;
     /// `NextSeg`'s third rule.
-    const DOUBT: Doubt = Doubt::None;
-    /// A block SACKs only segments that it covers whole, and what was sent again stays in the pipe when it is SACKed.
-    const WHOLE: bool = false;
-    /// It keeps the order of transmissions and looks at each delivery.
-    const SEES: bool = false;
-    /// Its timers may go by the ticks of a clock.
-    const TICKS: bool = false;
-    /// Its reductions may be undone.
-    const UNDOES: bool = false;
+    const NEXT_SEG_RULE_3: NextSegRule3 = NextSegRule3::None;
+    /// It detects losses by time, so it keeps the order of transmissions and looks at each delivery; its timers may go by the ticks of
+    /// a clock, and its reductions may be undone.
+    const BY_TIME: bool = false;
     /// `IsLost` of RFC 6675 holds for what it calls lost: for the check of the scoreboard.
     #[cfg(debug_assertions)]
     const IS_LOST: bool = false;
@@ -68,12 +59,12 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     fn on_expected(_core: &mut Core<Self>, _now: Instant, _last: Instant) {}
 
     /// What it wants to know of an acknowledgement.
-    fn seen(&self, _now: Instant, _min_rtt: Span) -> Seen {
-        Seen::default()
+    fn delivery_order(&self, _now: Instant, _min_rtt: Span) -> DeliveryOrder {
+        DeliveryOrder::default()
     }
 
     /// What an acknowledgement says besides the cumulative part, which advanced or not.
-    fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, advanced: bool, progress: &mut Progress);
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, advanced: bool, progress: &mut Progress);
 
     /// This acknowledgement counts as a duplicate; also counts it.
     fn count_duplicate(core: &mut Core<Self>, advanced: bool, progress: &Progress) -> bool;
@@ -138,57 +129,9 @@ pub(super) trait Strategy: Clone + Debug + Default + Send + Sync + 'static {
     /// What had been taken as lost may be lost again.
     fn requeue(_core: &mut Core<Self>) {}
 
-    /// PRR's RecoverFS.
-    fn recover_fs(core: &Core<Self>) -> u64 {
-        core.cwnd
-    }
-
     /// The window that PRR gives.
     fn prr_window(prr: &mut Prr, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         prr.on_ack(delivered, safe, pipe, ssthresh, mss)
-    }
-
-    /// The reduction goes on by what was delivered.
-    #[inline(always)]
-    fn follow(core: &mut Core<Self>, delivered: u64, advanced: bool, progress: &Progress) {
-        core.follow_reduction(delivered, advanced && progress.lost == 0);
-    }
-
-    /// Up to where the application has heard of acknowledgements when they have come up to `una`.
-    #[inline(always)]
-    fn told(&self, una: u64) -> u64 {
-        una
-    }
-
-    /// The application hears of an advance, which was no duplicate.
-    #[inline(always)]
-    fn on_advance(_core: &mut Core<Self>) {}
-
-    /// The most that a new segment at `seq` may hold.
-    #[inline(always)]
-    fn most(core: &mut Core<Self>, _seq: u64) -> u64 {
-        core.mss
-    }
-
-    /// The segment that had to go out is on its way.
-    #[inline(always)]
-    fn on_forced(core: &mut Core<Self>) {
-        core.force = false;
-    }
-
-    /// Payload for which the window must have room before `segment` is sent again.
-    fn resend_len(_core: &Core<Self>, segment: &Segment) -> u64 {
-        u64::from(segment.len)
-    }
-
-    /// `segment` as it is sent again.
-    fn filled(_core: &mut Core<Self>, segment: Segment) -> Segment {
-        segment
-    }
-
-    /// What goes out where one must and there is neither a lost nor a new one.
-    fn poll_forced(_core: &mut Core<Self>, _now: Instant) -> Option<Data> {
-        None
     }
 
     /// A transmission of the segment that starts at `seq`: when it is taken to leave.

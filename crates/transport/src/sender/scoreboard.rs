@@ -15,7 +15,7 @@ pub(super) use segments::Segment;
 use super::config::WindowUnit;
 use super::progress::Progress;
 use super::rate::RateSampler;
-use super::recovery::{Doubt, Strategy};
+use super::recovery::{NextSegRule3, Strategy};
 use crate::ranges::{Range, Ranges};
 use segments::Segments;
 use sojourn_units::Instant;
@@ -81,7 +81,7 @@ pub(super) struct Scoreboard {
     /// LOST and not RESENT: to be sent again.
     pub pending: u64,
     /// Number of the first segment that `IsLost` has not passed.
-    pub judged: u64,
+    pub marked: u64,
     /// Number of the first segment that may have to be sent again.
     pub resend: u64,
     pub sacks: Ranges,
@@ -180,7 +180,7 @@ impl Scoreboard {
     ) {
         while let Some(segment) = self.segments.front().copied().filter(|first| first.end() <= ack) {
             self.segments.pop_front();
-            progress.resent_acked |= R::WHOLE && self.is_resent_acked(&segment, ack);
+            progress.resent_acked |= R::NS3 && self.is_resent_acked(&segment, ack);
             self.settle::<R>(&segment, segment.len, now, progress, rate.as_deref_mut());
             if let Some(rate) = &mut rate {
                 rate.pop();
@@ -253,8 +253,8 @@ impl Scoreboard {
         if let Some(rate) = rate {
             rate.on_delivered(0, segment, bytes, now);
         }
-        if R::SEES {
-            progress.see(segment);
+        if R::BY_TIME {
+            progress.note_order(segment);
         }
     }
 
@@ -290,7 +290,7 @@ impl Scoreboard {
                 return;
             }
             match self.sacks.last() {
-                Some(range) if R::WHOLE => self.sack_whole(range, gap, now, progress, rate),
+                Some(range) if R::NS3 => self.sack_whole(range, gap, now, progress, rate),
                 _ => self.sack_gap::<R>(gap, now, progress, rate),
             }
         } else if !self.sacks.holds(block) {
@@ -310,7 +310,7 @@ impl Scoreboard {
         let mut sacks = std::mem::take(&mut self.sacks);
         let mut fresh: Option<Range> = None;
         let range = sacks.insert(block, &mut |gap| {
-            if R::WHOLE {
+            if R::NS3 {
                 fresh = Some(Range { start: fresh.map_or(gap.start, |f| f.start), end: gap.end });
             } else {
                 self.sack_gap::<R>(gap, now, progress, rate.as_deref_mut());
@@ -350,7 +350,7 @@ impl Scoreboard {
     ) {
         let Some(segment) = self.segments.get_mut(place) else { return };
         let before = *segment;
-        let stays = if R::WHOLE { before.flags & RESENT } else { 0 };
+        let stays = if R::NS3 { before.flags & RESENT } else { 0 };
         segment.flags = (before.flags | SACKED) & !(LOST | RESENT) | stays;
         let bytes = u64::from(before.len);
         let weight = self.weight(bytes);
@@ -367,8 +367,8 @@ impl Scoreboard {
         if let Some(rate) = rate {
             rate.on_delivered(place, &before, bytes, now);
         }
-        if R::SEES {
-            progress.see(&before);
+        if R::BY_TIME {
+            progress.note_order(&before);
         }
         self.sacked_segments += 1;
     }
@@ -399,12 +399,12 @@ impl Scoreboard {
 
     /// Marks what `IsLost` newly covers.
     #[inline(always)]
-    pub fn judge<R: Strategy>(&mut self, progress: &mut Progress) {
+    pub fn update_lost<R: Strategy>(&mut self, progress: &mut Progress) {
         let below = R::lost_below(self);
-        self.judged = self.judged.max(self.base());
+        self.marked = self.marked.max(self.base());
         let base = self.base();
-        while let Some(segment) = self.segments.get_mut((self.judged - base) as usize).filter(|s| s.seq < below) {
-            self.judged += 1;
+        while let Some(segment) = self.segments.get_mut((self.marked - base) as usize).filter(|s| s.seq < below) {
+            self.marked += 1;
             if segment.flags & (SACKED | LOST) == 0 {
                 segment.flags |= LOST;
                 let (flags, weight) = (segment.flags, self.unit.weight(segment.len, self.mss));
@@ -428,7 +428,7 @@ impl Scoreboard {
                 if first.flags & RESENT == 0 {
                     self.pending += weight;
                 }
-                self.judged = self.judged.max(self.base() + 1);
+                self.marked = self.marked.max(self.base() + 1);
             }
         }
         self.set_credit(self.credit);
@@ -457,7 +457,7 @@ impl Scoreboard {
             self.pending += if lost && !resent { bytes } else { 0 };
         }
         self.resend = self.base();
-        self.judged = self.base() + self.segments.len() as u64;
+        self.marked = self.base() + self.segments.len() as u64;
     }
 
     /// The segment that starts at `seq`, if its last transmission was at `sent` and is neither delivered nor lost.
@@ -549,10 +549,10 @@ impl Scoreboard {
 
     /// `NextSeg`, rule 3: place of the first segment below the highest SACK, or any, that is neither SACKed nor sent again.
     pub fn next_doubtful<R: Strategy>(&mut self) -> Option<usize> {
-        let below = match R::DOUBT {
-            Doubt::None => return None,
-            Doubt::Below => self.sacks.last()?.end,
-            Doubt::Any => u64::MAX,
+        let below = match R::NEXT_SEG_RULE_3 {
+            NextSegRule3::None => return None,
+            NextSegRule3::Below => self.sacks.last()?.end,
+            NextSegRule3::Any => u64::MAX,
         };
         self.next_with(below, |flags| flags & (SACKED | RESENT) == 0)
     }

@@ -36,18 +36,18 @@ impl<R: Strategy> Core<R> {
                 return None;
             }
         }
-        let repairs = self.board.pending > 0 && (R::RESENDS_EARLY || self.state.is_repairing());
-        if repairs && !(R::UNDOES && self.puts_new_first()) {
+        let repairs = self.board.pending > 0 && (R::NS3 || self.state.is_repairing());
+        if repairs && !(R::BY_TIME && self.puts_new_first()) {
             return self.poll_lost(now);
         }
         let seq = self.board.next;
-        let most = R::most(self, seq);
+        let most = R::max_new_len(self, seq);
         let available = self.data_end().saturating_sub(seq);
         if available == 0 {
             return self.poll_end(now);
         }
         let len = available.min(most);
-        let forced = R::FORCES_NEW && self.force;
+        let forced = R::NS3 && self.force;
         if self.occupied() + self.board.weight(len) > self.cwnd && !forced {
             return self.stop(now, true);
         }
@@ -183,7 +183,7 @@ impl<R: Strategy> Core<R> {
         if self.board.flight() == 0 {
             self.restart_after_idle(now);
         }
-        if R::FORCES_NEW && self.force {
+        if R::NS3 && self.force {
             R::on_forced(self);
         }
         self.send_new(now, seq, len)
@@ -201,11 +201,11 @@ impl<R: Strategy> Core<R> {
         if self.paced(now, len) {
             return self.stop(now, false);
         }
-        let segment = R::filled(self, segment);
+        let segment = R::repacketized(self, segment);
         let nothing_in_flight = self.board.pipe() == 0;
         let at = self.recovery.stamp(now, segment.seq);
         let place = self.board.next_lost()?;
-        if R::UNDOES {
+        if R::BY_TIME {
             self.note_resent(now);
         }
         Some(self.resend(now, at, place, segment, nothing_in_flight))
@@ -231,7 +231,7 @@ impl<R: Strategy> Core<R> {
             if let Some(segment) = self.board.next_doubtful::<R>().and_then(|place| self.board.segment(place)) {
                 let len = R::resend_len(self, &segment);
                 if self.board.pipe() + self.board.weight(len) <= self.cwnd && !self.paced(now, len) {
-                    let segment = R::filled(self, segment);
+                    let segment = R::repacketized(self, segment);
                     let place = self.board.next_doubtful::<R>()?;
                     return Some(self.resend(now, now, place, segment, false));
                 }

@@ -227,7 +227,7 @@ impl<R: Strategy> Core<R> {
     }
 
     /// Was the reduction needed, by this acknowledgement, which came on top of `prior`? False when nothing more is to be taken as lost.
-    pub fn judge_reduction(&mut self, now: Instant, ack: &Ack, prior: u64, progress: &Progress) -> bool {
+    pub fn try_undo(&mut self, now: Instant, ack: &Ack, prior: u64, progress: &Progress) -> bool {
         let Some(mut undo) = self.recovery.undo().and_then(Option::take) else { return true };
         undo.next = Next::Lost;
         let duplicate = self.take_dsack(&mut undo, ack);
@@ -237,13 +237,13 @@ impl<R: Strategy> Core<R> {
         let is_late = undo.first_resent.is_none_or(|first| self.config.timestamps && ack.echo < first);
         let goes_on = match self.state {
             State::Open => {
-                self.judge_open(&mut undo);
+                self.try_undo_open(&mut undo);
                 true
             }
             State::Reducing { .. } => true,
-            State::Recovery { point, .. } => self.judge_recovery(&mut undo, point, prior, is_late),
+            State::Recovery { point, .. } => self.try_undo_recovery(&mut undo, point, prior, is_late),
             State::Loss { point, .. } => {
-                self.judge_loss(&mut undo, point, prior, is_late, pure, progress);
+                self.try_undo_loss(&mut undo, point, prior, is_late, pure, progress);
                 true
             }
         };
@@ -269,7 +269,7 @@ impl<R: Strategy> Core<R> {
         true
     }
 
-    fn judge_open(&mut self, undo: &mut Undo) {
+    fn try_undo_open(&mut self, undo: &mut Undo) {
         if !self.board.holds_resent() {
             undo.first_resent = None;
         }
@@ -285,10 +285,10 @@ impl<R: Strategy> Core<R> {
         }
     }
 
-    fn judge_recovery(&mut self, undo: &mut Undo, point: u64, prior: u64, is_late: bool) -> bool {
+    fn try_undo_recovery(&mut self, undo: &mut Undo, point: u64, prior: u64, is_late: bool) -> bool {
         let una = self.board.una;
         if una >= point {
-            self.judge_end(undo, is_late);
+            self.try_undo_end(undo, is_late);
             return true;
         }
         if una > prior && undo.before.is_some() && is_late {
@@ -307,7 +307,15 @@ impl<R: Strategy> Core<R> {
         true
     }
 
-    fn judge_loss(&mut self, undo: &mut Undo, point: u64, prior: u64, is_late: bool, pure: bool, progress: &Progress) {
+    fn try_undo_loss(
+        &mut self,
+        undo: &mut Undo,
+        point: u64,
+        prior: u64,
+        is_late: bool,
+        pure: bool,
+        progress: &Progress,
+    ) {
         let (una, next) = (self.board.una, self.board.next);
         let advanced = una > prior;
         if advanced && undo.is_due(is_late) {
@@ -335,12 +343,12 @@ impl<R: Strategy> Core<R> {
             }
         }
         if una >= point {
-            self.judge_end(undo, is_late);
+            self.try_undo_end(undo, is_late);
         }
     }
 
     /// All that was outstanding is acknowledged.
-    fn judge_end(&mut self, undo: &mut Undo, is_late: bool) {
+    fn try_undo_end(&mut self, undo: &mut Undo, is_late: bool) {
         if undo.is_due(is_late) {
             self.restore(undo, false);
         } else {

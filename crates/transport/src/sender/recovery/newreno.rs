@@ -56,29 +56,29 @@ impl Anonymous for NewReno {
 }
 
 /// What duplicate acknowledgements say, and what a cumulative one makes of it.
-fn take<R: Anonymous>(core: &mut Core<R>, now: Instant, advanced: bool, progress: &mut Progress) {
+fn process_ack<R: Anonymous>(core: &mut Core<R>, now: Instant, advanced: bool, progress: &mut Progress) {
     let mss = core.mss;
     let beyond_first = |bytes: u64| bytes.saturating_sub(mss);
     let (flight, load) = (core.board.flight(), core.board.load());
     let recovering = core.state.is_recovery();
-    let told = core.recovery.duplicates();
+    let duplicates = core.recovery.duplicates();
     if advanced {
         // One segment filled the hole and the rest had been reported by duplicates; what is still outstanding
         // has a hole of its own, which bounds what of it can have been.
-        let unconfirmed = told.reported.saturating_sub(beyond_first(flight));
-        let known = told.reported.min(beyond_first(progress.acked)).max(unconfirmed);
+        let unconfirmed = duplicates.reported.saturating_sub(beyond_first(flight));
+        let known = duplicates.reported.min(beyond_first(progress.acked)).max(unconfirmed);
         progress.acked -= known;
         progress.acked_packets = progress.acked_packets.saturating_sub(known / mss).max(1);
-        told.reported -= known;
-        told.anonymous = if recovering { told.anonymous.saturating_sub(known) } else { 0 };
+        duplicates.reported -= known;
+        duplicates.anonymous = if recovering { duplicates.anonymous.saturating_sub(known) } else { 0 };
         if let Some(rate) = &mut core.rate {
             rate.retract(known);
         }
     } else if flight > 0 && !matches!(core.state, State::Loss { .. }) {
-        let counted = mss.min(beyond_first(flight).saturating_sub(told.reported));
-        told.anonymous = (told.anonymous + mss).min(beyond_first(load));
-        told.count += 1;
-        told.reported += counted;
+        let counted = mss.min(beyond_first(flight).saturating_sub(duplicates.reported));
+        duplicates.anonymous = (duplicates.anonymous + mss).min(beyond_first(load));
+        duplicates.count += 1;
+        duplicates.reported += counted;
         progress.sacked += counted;
         progress.sacked_packets += u64::from(counted > 0);
         if let Some(rate) = &mut core.rate {
@@ -114,8 +114,8 @@ macro_rules! without_sack {
             core.recovery.0.count = 0;
         }
 
-        fn take(core: &mut Core<Self>, now: Instant, _ack: &Ack, advanced: bool, progress: &mut Progress) {
-            take(core, now, advanced, progress);
+        fn process_ack(core: &mut Core<Self>, now: Instant, _ack: &Ack, advanced: bool, progress: &mut Progress) {
+            process_ack(core, now, advanced, progress);
         }
 
         fn count_duplicate(core: &mut Core<Self>, advanced: bool, progress: &Progress) -> bool {

@@ -29,7 +29,7 @@ use super::super::rate::RateSampler;
 use super::super::scoreboard::{Scoreboard, Segment, DUP_THRESH, FIN, LAST, LOST, RESENT, SACKED};
 use super::super::window::Prr;
 use super::sack::update;
-use super::{Doubt, Strategy};
+use super::{NextSegRule3, Strategy};
 use crate::ranges::Range;
 use crate::segment::{Ack, Data};
 use sojourn_units::Instant;
@@ -40,10 +40,75 @@ pub(in super::super) struct Ns3 {
     /// Duplicate acknowledgements in a row.
     duplicates: u32,
     /// The cumulative acknowledgement as the application of an unlimited source has heard of it.
-    told: u64,
+    known_to_application: u64,
     /// It hears of an advance once a segment that must go out is on its way.
-    tells: bool,
+    informs_application: bool,
 }
+
+/// What ns-3 does where the other recoveries do as the texts say: of them, nothing is left when they are compiled.
+///
+/// With [`Ns3Habits::NS3`], what is lost is sent again before recovery begins, too; what must go out whatever the window may be a
+/// new segment; and a block SACKs only segments that it covers whole, of which those sent again stay in the pipe.
+pub(in super::super) trait Ns3Habits: Sized {
+    /// It is ns-3's.
+    const NS3: bool = false;
+
+    /// PRR's RecoverFS.
+    fn recover_fs(core: &Core<Self>) -> u64 {
+        core.cwnd
+    }
+
+    /// The reduction goes on by what was delivered.
+    #[inline(always)]
+    fn follow(core: &mut Core<Self>, delivered: u64, advanced: bool, progress: &Progress)
+    where
+        Self: Strategy,
+    {
+        core.follow_reduction(delivered, advanced && progress.lost == 0);
+    }
+
+    /// Up to where the application has heard of acknowledgements when they have come up to `una`.
+    #[inline(always)]
+    fn known_to_application(&self, una: u64) -> u64 {
+        una
+    }
+
+    /// The application hears of an advance, which was no duplicate.
+    #[inline(always)]
+    fn on_advance(_core: &mut Core<Self>) {}
+
+    /// The most that a new segment at `seq` may hold.
+    #[inline(always)]
+    fn max_new_len(core: &mut Core<Self>, _seq: u64) -> u64 {
+        core.mss
+    }
+
+    /// The segment that had to go out is on its way.
+    #[inline(always)]
+    fn on_forced(core: &mut Core<Self>) {
+        core.force = false;
+    }
+
+    /// Payload for which the window must have room before `segment` is sent again.
+    fn resend_len(_core: &Core<Self>, segment: &Segment) -> u64 {
+        u64::from(segment.len)
+    }
+
+    /// `segment` as it is sent again.
+    fn repacketized(_core: &mut Core<Self>, segment: Segment) -> Segment {
+        segment
+    }
+
+    /// What goes out where one must and there is neither a lost nor a new one.
+    fn poll_forced(_core: &mut Core<Self>, _now: Instant) -> Option<Data> {
+        None
+    }
+}
+
+impl Ns3Habits for super::Reno {}
+impl Ns3Habits for super::NewReno {}
+impl Ns3Habits for super::Sack {}
+impl Ns3Habits for super::Rack {}
 
 /// The application is asked for more when the window takes more than there is from `seq` on, which is to be sent.
 /// True when it is.
@@ -51,26 +116,23 @@ fn ask_for_more(core: &mut Core<Ns3>, seq: u64) -> bool {
     let left = core.data_end().saturating_sub(seq);
     let asked = left > 0 && left < core.cwnd.saturating_sub(core.board.pipe());
     if asked {
-        core.recovery.told = core.board.una;
+        core.recovery.known_to_application = core.board.una;
     }
     asked
 }
 
 impl Strategy for Ns3 {
-    const RESENDS_EARLY: bool = true;
-    const FORCES_NEW: bool = true;
-    const DOUBT: Doubt = Doubt::Any;
-    const WHOLE: bool = true;
+    const NEXT_SEG_RULE_3: NextSegRule3 = NextSegRule3::Any;
 
     fn expects(&self) -> bool {
         false
     }
 
-    fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         if ack.sack[0].len > 0 {
             update(core, now, ack, progress);
             if progress.sacked > 0 {
-                core.board.judge::<Self>(progress);
+                core.board.update_lost::<Self>(progress);
             }
         }
     }
@@ -101,10 +163,6 @@ impl Strategy for Ns3 {
         core.recovery.duplicates = 0;
     }
 
-    fn recover_fs(core: &Core<Self>) -> u64 {
-        core.board.flight()
-    }
-
     fn prr_window(prr: &mut Prr, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         prr.delivered += delivered;
         let send = if pipe > ssthresh {
@@ -122,6 +180,14 @@ impl Strategy for Ns3 {
         };
         prr.window(pipe, send, mss)
     }
+}
+
+impl Ns3Habits for Ns3 {
+    const NS3: bool = true;
+
+    fn recover_fs(core: &Core<Self>) -> u64 {
+        core.board.flight()
+    }
 
     fn follow(core: &mut Core<Self>, delivered: u64, advanced: bool, progress: &Progress) {
         core.follow_reduction(delivered, progress.resent_acked);
@@ -131,19 +197,19 @@ impl Strategy for Ns3 {
         }
     }
 
-    fn told(&self, _una: u64) -> u64 {
-        self.told
+    fn known_to_application(&self, _una: u64) -> u64 {
+        self.known_to_application
     }
 
     fn on_advance(core: &mut Core<Self>) {
-        core.recovery.tells = core.force;
+        core.recovery.informs_application = core.force;
         if !core.force {
-            core.recovery.told = core.board.una;
+            core.recovery.known_to_application = core.board.una;
         }
     }
 
-    fn most(core: &mut Core<Self>, seq: u64) -> u64 {
-        if core.recovery.told < core.board.una && !core.force && ask_for_more(core, seq) {
+    fn max_new_len(core: &mut Core<Self>, seq: u64) -> u64 {
+        if core.recovery.known_to_application < core.board.una && !core.force && ask_for_more(core, seq) {
             core.mss.min(core.cwnd - core.board.pipe())
         } else {
             core.mss
@@ -152,8 +218,8 @@ impl Strategy for Ns3 {
 
     fn on_forced(core: &mut Core<Self>) {
         core.force = false;
-        if std::mem::take(&mut core.recovery.tells) {
-            core.recovery.told = core.board.una;
+        if std::mem::take(&mut core.recovery.informs_application) {
+            core.recovery.known_to_application = core.board.una;
         }
     }
 
@@ -161,7 +227,7 @@ impl Strategy for Ns3 {
         core.mss.min(core.data_end().saturating_sub(segment.seq))
     }
 
-    fn filled(core: &mut Core<Self>, segment: Segment) -> Segment {
+    fn repacketized(core: &mut Core<Self>, segment: Segment) -> Segment {
         ask_for_more(core, segment.seq);
         core.board.fill(segment, core.rate.as_deref_mut())
     }
@@ -270,7 +336,7 @@ impl Scoreboard {
             rate.remove(at + 1);
         }
         let removed = self.base() + at as u64 + 1;
-        self.judged -= u64::from(self.judged > removed);
+        self.marked -= u64::from(self.marked > removed);
         self.resend -= u64::from(self.resend > removed);
         first
     }

@@ -10,7 +10,7 @@
 
 use super::super::config::Config;
 use super::super::core::Core;
-use super::super::progress::{Progress, Seen};
+use super::super::progress::{DeliveryOrder, Progress};
 use super::super::scoreboard::{Found, DUP_THRESH, SACKED};
 use super::super::tail::Early;
 use super::super::undo::{Undo, UndoStats};
@@ -73,9 +73,7 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
 }
 
 impl Strategy for Rack {
-    const SEES: bool = true;
-    const TICKS: bool = true;
-    const UNDOES: bool = true;
+    const BY_TIME: bool = true;
 
     /// The segments are delivered in the order in which they were sent, each for the first time.
     fn on_expected(core: &mut Core<Self>, now: Instant, last: Instant) {
@@ -93,12 +91,12 @@ impl Strategy for Rack {
         prr.on_ack_in(mss, delivered, safe, pipe, ssthresh, mss)
     }
 
-    fn seen(&self, now: Instant, min_rtt: Span) -> Seen {
+    fn delivery_order(&self, now: Instant, min_rtt: Span) -> DeliveryOrder {
         let credible = Instant::from_nanos(now.nanos().saturating_sub(min_rtt.nanos()));
-        Seen { credible, highest: self.highest, reordered: self.reordered }
+        DeliveryOrder { credible, highest: self.highest, reordered: self.reordered }
     }
 
-    fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         update(core, now, ack, progress);
     }
 
@@ -112,8 +110,8 @@ impl Strategy for Rack {
             return;
         }
         let rack = &mut core.recovery;
-        rack.highest = progress.seen.highest;
-        rack.reordered |= progress.seen.reordered;
+        rack.highest = progress.order.highest;
+        rack.reordered |= progress.order.reordered;
         if let Some(latest) = progress.latest {
             rack.rtt = now.since(latest.0);
             rack.latest = rack.latest.max(latest);

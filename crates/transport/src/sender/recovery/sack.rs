@@ -6,7 +6,7 @@
 use super::super::core::Core;
 use super::super::progress::Progress;
 use super::super::scoreboard::DUP_THRESH;
-use super::{Doubt, Strategy};
+use super::{NextSegRule3, Strategy};
 use crate::ranges::Range;
 use crate::segment::Ack;
 use sojourn_units::Instant;
@@ -34,16 +34,16 @@ pub(super) fn is_duplicate(advanced: bool, progress: &Progress) -> bool {
 }
 
 impl Strategy for Sack {
-    const DOUBT: Doubt = Doubt::Below;
+    const NEXT_SEG_RULE_3: NextSegRule3 = NextSegRule3::Below;
     #[cfg(debug_assertions)]
     const IS_LOST: bool = true;
 
     #[inline(always)]
-    fn take(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
         if ack.sack[0].len > 0 {
             update(core, now, ack, progress);
             if progress.sacked > 0 {
-                core.board.judge::<Self>(progress);
+                core.board.update_lost::<Self>(progress);
             }
         }
     }

@@ -13,14 +13,14 @@ impl Scoreboard {
             self.segments.iter().filter(wanted).map(|s| self.weight(u64::from(s.len))).sum()
         };
         assert_eq!(sum(SACKED, 0), self.sacked, "SACKed");
-        if self.unit == WindowUnit::Bytes && !R::WHOLE {
+        if self.unit == WindowUnit::Bytes && !R::NS3 {
             assert_eq!(self.sacks.bytes(), self.sacked, "SACKed ranges");
         }
         assert_eq!(sum(LOST, 0), self.lost, "lost");
         assert_eq!(sum(RESENT, 0), self.resent, "sent again");
         assert_eq!(sum(LOST, RESENT), self.pending, "to be sent again");
         assert_eq!(sum(SACKED | LOST, 0), 0, "SACKed and missing");
-        assert!(R::WHOLE || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
+        assert!(R::NS3 || sum(SACKED | RESENT, 0) == 0, "SACKed and missing");
         let mut seq = self.una;
         for segment in self.segments.iter() {
             assert_eq!(segment.seq, seq, "contiguous");
@@ -39,7 +39,7 @@ impl Scoreboard {
                 }
             }
         }
-        if sack && !R::WHOLE {
+        if sack && !R::NS3 {
             // The ranges are the runs of SACKed segments.
             let mut segments = self.segments.iter().filter(|s| s.flags & SACKED != 0).peekable();
             for range in self.sacks.iter() {

@@ -12,7 +12,7 @@ use crate::segment::Ack;
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
 /// An acknowledgement as its parts see it.
-pub(super) struct Seen<'a> {
+pub(super) struct AckInfo<'a> {
     pub now: Instant,
     pub ack: &'a Ack,
     /// The cumulative acknowledgement has advanced.
@@ -37,8 +37,8 @@ struct Sampled {
 }
 
 /// What an [`AckEvent`] is put together from, each part when it is read.
-struct Told<'a> {
-    seen: &'a Seen<'a>,
+struct EventParts<'a> {
+    info: &'a AckInfo<'a>,
     progress: &'a Progress,
     board: &'a Scoreboard,
     usage: &'a Usage,
@@ -54,12 +54,12 @@ struct Told<'a> {
     may_grow: bool,
 }
 
-impl congestion::Told for Told<'_> {
+impl congestion::EventSource for EventParts<'_> {
     #[inline(always)]
     fn event(&self, ssthresh: Bytes) -> AckEvent {
-        let Self { seen, progress, board, estimate, sampled, .. } = self;
+        let Self { info, progress, board, estimate, sampled, .. } = self;
         AckEvent {
-            now: seen.now,
+            now: info.now,
             acked: Bytes::new(progress.acked),
             acked_packets: Packets::new(progress.acked_packets),
             sacked: Bytes::new(progress.sacked),
@@ -67,24 +67,24 @@ impl congestion::Told for Told<'_> {
             rtt: self.rtt,
             min_rtt: estimate.min,
             srtt: estimate.srtt(),
-            one_way_delay: self.stamped.then(|| seen.ack.received_at.since(seen.ack.echo)),
+            one_way_delay: self.stamped.then(|| info.ack.received_at.since(info.ack.echo)),
             rate: sampled.rate,
             delivered: Bytes::new(sampled.delivered),
             in_flight: Bytes::new(board.pipe()),
-            prior_in_flight: Bytes::new(seen.prior_in_flight),
+            prior_in_flight: Bytes::new(info.prior_in_flight),
             departs_in: sampled.departs_in,
             lost: Bytes::new(progress.lost),
             total_lost: Bytes::new(self.total_lost),
             phase: self.phase,
             cwnd: Bytes::new(self.cwnd),
-            timeout_over: seen.timeout_over,
+            timeout_over: info.timeout_over,
             una: board.una,
             next: board.next,
             may_grow: self.may_grow,
             cwnd_limited: self.usage.is_limited(self.cwnd, ssthresh.get()),
             app_limited: sampled.app_limited,
-            ce_packets: Packets::new(seen.marked.packets),
-            ce_bytes: Bytes::new(seen.marked.bytes),
+            ce_packets: Packets::new(info.marked.packets),
+            ce_bytes: Bytes::new(info.marked.bytes),
         }
     }
 }
@@ -94,9 +94,9 @@ impl<R: Strategy> Core<R> {
     #[inline(always)]
     pub fn grow(&mut self, now: Instant, ack: &Ack, progress: &Progress, rtt: Span, prior_in_flight: u64) {
         let (timeout_over, marked) = (None, Reported::default());
-        let seen = Seen { now, ack, advanced: true, advances: true, prior_in_flight, timeout_over, marked };
-        let told = Told {
-            seen: &seen,
+        let info = AckInfo { now, ack, advanced: true, advances: true, prior_in_flight, timeout_over, marked };
+        let parts = EventParts {
+            info: &info,
             progress,
             board: &self.board,
             usage: &self.usage,
@@ -109,19 +109,19 @@ impl<R: Strategy> Core<R> {
             cwnd: self.cwnd,
             may_grow: true,
         };
-        self.cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions).get();
+        self.cwnd = self.congestion.answer(&parts, &mut self.stats.ecn_reductions).get();
     }
 
     /// Congestion control sees what has happened, and the window follows it.
     #[inline(always)]
-    pub fn tell_congestion_control(&mut self, seen: &Seen<'_>, progress: &Progress, rtt: Option<Span>) {
-        if !(seen.advanced || progress.delivered() > 0 || seen.marked.packets > 0 || seen.ack.ece) {
+    pub fn inform_congestion_control(&mut self, info: &AckInfo<'_>, progress: &Progress, rtt: Option<Span>) {
+        if !(info.advanced || progress.delivered() > 0 || info.marked.packets > 0 || info.ack.ece) {
             return;
         }
         let is_reducing = self.state.is_reducing();
-        let sampled = self.sampled(seen.now);
-        let told = Told {
-            seen,
+        let sampled = self.sampled(info.now);
+        let parts = EventParts {
+            info,
             progress,
             board: &self.board,
             usage: &self.usage,
@@ -132,9 +132,9 @@ impl<R: Strategy> Core<R> {
             total_lost: self.total_lost,
             phase: self.state.phase(),
             cwnd: self.cwnd,
-            may_grow: seen.advances && !is_reducing,
+            may_grow: info.advances && !is_reducing,
         };
-        let cwnd = self.congestion.answer(&told, &mut self.stats.ecn_reductions);
+        let cwnd = self.congestion.answer(&parts, &mut self.stats.ecn_reductions);
         if self.pacing.wanted {
             self.set_pacing();
         }
