@@ -15,12 +15,12 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 CARGO := cargo --locked
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # One Cargo profile for all that is tested, so that it shares its crates: .ci/run sets "ci". Without one, Rust's tests have Cargo's
-# profile "test", and extension module and sojournd are release builds.
+# profile "test", and extension module and sojournd the profile "native"; both build again in seconds.
 PROFILE ?=
 CHECKED := $(if $(PROFILE),--profile $(PROFILE))
 CHECKED_DIR := $(TARGET)/$(or $(PROFILE),debug)
-BUILT := --profile $(or $(PROFILE),release)
-BUILT_DIR := $(TARGET)/$(or $(PROFILE),release)
+BUILT := --profile $(or $(PROFILE),native)
+BUILT_DIR := $(TARGET)/$(or $(PROFILE),native)
 # The extension module is selected together with sojournd and with the tests because Cargo gives a shared crate the features that
 # all selected packages ask for.
 DEVICE := -p sojourn-device -p sojourn-python
@@ -115,7 +115,8 @@ docs: native
 instructions:
 	$(PYTHON) benches/guard.py --brief
 
-bench: native
+bench: $(STAMPS)/dev
+	$(MAKE) PROFILE=release native
 	$(PYTHON) benches/guard.py
 	$(PYTHON) benches/speed.py
 	$(PYTHON) benches/cost.py

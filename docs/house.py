@@ -264,17 +264,17 @@ WAY: Final[tuple[tuple[Step | None, Step | None], ...]] = (
         Step(SIM, "set_out", "over its line to a queue", "approach_port"),
         Step(DEVICE, "arrive", "each frame", "take_in"),
     ),
-    (Step(SIM, "go_on", "brings the queue up to now", "take"), Step(DEVICE, "take_in", "headers", "arrive")),
-    (Step(SIM, "take", "arrives at the queue", "arrive"), None),
+    (Step(SIM, "run_until", "brings the queue up to now", "enqueue"), Step(DEVICE, "take_in", "headers", "arrive")),
+    (Step(SIM, "enqueue", "arrives at the queue", "arrive"), None),
     (Step(AQM, "arrive", "Server: clock, random numbers, counters", "enqueue"), None),
     (Step(AQM, "enqueue", "Discipline and Aqm: queue, mark or drop", "enqueue"), None),
     (Step(AQM, "depart", "Server: the wire is free", "dequeue"), None),
     (Step(AQM, "dequeue", "Discipline and Aqm: the next packet", "dequeue"), None),
     (
-        Step(SIM, "give", "the previous packet is sent", "depart"),
+        Step(SIM, "dequeue", "the previous packet is sent", "depart"),
         Step(DEVICE, "serve_until", "at the nominal time", "depart"),
     ),
-    (Step(SIM, "go", "crosses the link, if it is not lost", "travel"), Step(DEVICE, "push", "the delay line")),
+    (Step(SIM, "transmit", "crosses the link, if it is not lost", "travel"), Step(DEVICE, "push", "the delay line")),
     (Step(SIM, "deliver", "the receiver has it", "receive"), Step(DEVICE, "hand_over", "to the other port", "send")),
 )
 """From top to bottom: in the simulator, and beside it in the device; one alone of `aqm` is in both."""

@@ -7,7 +7,9 @@ fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = here.join("../..");
     let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for name in ["units", "aqm", "measure", "document", "sim", "python"] {
+    for name in [
+        "units", "aqm", "measure", "document", "capture", "random", "transport", "traffic", "scenario", "sim", "python",
+    ] {
         let package = root.join("crates").join(name);
         files.push(package.join("Cargo.toml"));
         sources(&package.join("src"), &mut files)?;

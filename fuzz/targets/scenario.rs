@@ -221,11 +221,11 @@ start = ["web"]
 "#,
 ];
 
-static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(sojourn_sim::scenario::schema(), SEEDS));
+static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(sojourn_scenario::schema(), SEEDS));
 
 fn seeds() {
     for text in SEEDS {
-        sojourn_sim::scenario::load(text, "seed", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
+        sojourn_scenario::load(text, "seed", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
     }
     let seeds = SEEDS.iter().enumerate().map(|(n, text)| (n.to_string(), text.as_bytes().to_vec()));
     let set = b"#--set links.wire.rate=2 Mbit/s\n".iter().chain(SEEDS[0].as_bytes()).copied().collect();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,17 @@ def test_every_arrow_is_a_dependency_and_none_follows_from_others(house: ModuleT
     # A dependency of its tests alone.
     assert "sojourn-sim" not in whole["sojourn-device"]
     assert "plan" in house.packages()["studies"]
+
+
+def test_the_name_of_a_build_depends_on_every_crate_that_makes_a_run(house: ModuleType) -> None:
+    whole, found = house.crates(), {"sojourn-python"}
+    open_ = ["sojourn-sim"]
+    while open_:
+        found.add(crate := open_.pop())
+        open_ += whole[crate]
+    text = (ROOT / "crates" / "python" / "build.rs").read_text(encoding="utf-8")
+    named = re.findall(r'"(\w+)"', text.split("for name in [")[1].split("]")[0])
+    assert {f"sojourn-{name}" for name in named} == found
 
 
 def test_a_module_in_no_part_is_named(house: ModuleType) -> None:

@@ -159,7 +159,7 @@ def test_the_model_of_an_algorithm_and_its_vector_have_one_law(tree: Path) -> No
 
 def test_a_congestion_control_is_in_every_list(tree: Path) -> None:
     made = add(tree, "congestion-control")
-    registry = made.contents["crates/sim/src/transport/congestion.rs"]
+    registry = made.contents["crates/transport/src/congestion.rs"]
     assert registry.count("pub mod scaffold_tcp;") == 1
     lines = re.search(r"\ncongestion_controls! \{ \$\n(.*?)\n\}\n", registry, re.DOTALL)
     assert lines
@@ -170,7 +170,7 @@ def test_a_congestion_control_is_in_every_list(tree: Path) -> None:
 
 def test_a_kind_of_traffic_is_in_every_list(tree: Path) -> None:
     made = add(tree, "traffic")
-    registry = made.contents["crates/sim/src/traffic.rs"]
+    registry = made.contents["crates/traffic/src/lib.rs"]
     lines = re.search(r"\ntraffic_kinds! \{\n(.*?)\n\}\n", registry, re.DOTALL)
     assert lines
     assert re.findall(r"^    (\w+)::(\w+),", lines[1], re.MULTILINE)[-1] == ("frame_train", "FrameTrain")
@@ -285,7 +285,7 @@ REFUSED = [
     ("aqm", "fair", r"the name `fair` is taken"),
     ("aqm", "bfifo", r"the name `bfifo` is taken \(crates/aqm/src/registry.rs\)"),
     ("congestion-control", "cubic", r"the name `cubic` is taken"),
-    ("congestion-control", "window", r"the name `window` is taken \(crates/sim/src/transport/congestion.rs\)"),
+    ("congestion-control", "window", r"the name `window` is taken \(crates/transport/src/congestion.rs\)"),
     ("congestion-control", "new_reno", r"the files use a type of this name"),
     ("traffic", "on_off", r"the name `on_off` is taken"),
     ("traffic", "udp", r"the name `udp` is taken \(python/sojourn/__init__.py\)"),
@@ -516,17 +516,20 @@ weekly = pytest.mark.skipif(not BUILD, reason="takes minutes; .ci/weekly sets SO
 def test_skeletons_compile_without_a_warning(built: tuple[Path, dict[str, str]]) -> None:
     done = ran(built, "cargo", "fmt", "--all", "--check")
     assert (done.returncode, done.stdout) == (0, "")
-    packages = ("-p", "sojourn-aqm", "-p", "sojourn-sim")
+    packages = ("-p", "sojourn-aqm", "-p", "sojourn-transport", "-p", "sojourn-traffic")
     done = ran(built, "cargo", "clippy", "--offline", "-q", *packages, "--all-targets", "--", "-D", "warnings")
     assert done.returncode == 0, done.stderr
 
 
 @weekly
-@pytest.mark.parametrize("package", ["sojourn-aqm", "sojourn-sim"])
-def test_of_all_rust_tests_only_those_of_skeletons_fail(built: tuple[Path, dict[str, str]], package: str) -> None:
-    done = ran(built, "cargo", "test", "--offline", "--no-fail-fast", "-p", package)
-    own = {"sojourn-aqm": ["aqm"], "sojourn-sim": ["traffic", "congestion-control"]}[package]
-    assert sorted(rust_failures(done)) == sorted(kinds.kind(of).fails for of in own), done.stdout
+@pytest.mark.parametrize(
+    ("package", "kind"), [("aqm", "aqm"), ("transport", "congestion-control"), ("traffic", "traffic")]
+)
+def test_of_all_rust_tests_only_those_of_skeletons_fail(
+    built: tuple[Path, dict[str, str]], package: str, kind: str
+) -> None:
+    done = ran(built, "cargo", "test", "--offline", "--no-fail-fast", "-p", f"sojourn-{package}")
+    assert rust_failures(done) == [kinds.kind(kind).fails], done.stdout
 
 
 @weekly

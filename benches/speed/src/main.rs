@@ -7,7 +7,7 @@
 //! `speed --plugin libmy_pie.so --queue my_pie`: a queue under an algorithm in a shared library.
 //! `speed --scenario FILE --seconds 300`: another network than the dumbbell.
 
-use sojourn_sim::{scenario, Options, Simulation};
+use sojourn_sim::{Options, Simulation};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -135,9 +135,9 @@ fn run() -> Result<(), String> {
     let document = match &arguments.scenario {
         Some(file) => {
             let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-            scenario::load(&text, file, &[format!("duration={} s", arguments.seconds)])
+            sojourn_scenario::load(&text, file, &[format!("duration={} s", arguments.seconds)])
         }
-        None => scenario::load(&document(&arguments), "speed", &[]),
+        None => sojourn_scenario::load(&document(&arguments), "speed", &[]),
     };
     let document = document.map_err(|e| e.to_string())?;
     let network = Arc::new(document.resolve().map_err(|e| e.to_string())?);

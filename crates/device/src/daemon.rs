@@ -18,7 +18,6 @@ use crate::port::{
     self, BackEnd, FaultConfig, Faults, Open, Port, PortCounters, PortError, TimeSource, Tracer, XdpOptions,
 };
 use crate::priority;
-use crate::random::Stream;
 use crate::record::{Recorder, Setting, Sink};
 use crate::run::{self, Board, RunConfig};
 use crate::schedule::{AskLastSlot, Design, Plan, Schedule};
@@ -28,6 +27,7 @@ use crate::store::{self, Health, SlotSink, Store, StoreError};
 use crate::turns;
 use rustix::thread::{sched_setaffinity, CpuSet};
 use serde::Serialize;
+use sojourn_random::Stream;
 use sojourn_units::{Probability, Span};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -405,12 +405,12 @@ fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -
             Recorder::new(config.windows.packets, path.rate, path.overhead, setting, sink)
         }
     };
-    let mut way = PacketPath::new(&path, Box::new(Stream::new(seed)), key, recorder);
+    let mut way = PacketPath::new(&path, Box::new(Stream::seeded(seed)), key, recorder);
     way.set_delays(&config.direction(direction).delays());
     way.set_link(config.direction(direction).link(), |effect| {
         let own = EFFECTS.iter().position(|name| *name == effect).unwrap_or(EFFECTS.len()) as u64;
         // The odd constant of splitmix64 takes the seeds of neighbouring streams far apart.
-        Box::new(Stream::new(seed.wrapping_add((own + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))))
+        Box::new(Stream::seeded(seed.wrapping_add((own + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))))
     });
     way.set_stale_after(config.direction(direction).stale_after.0);
     way

@@ -26,7 +26,6 @@ mod plugins;
 pub mod pool;
 pub mod port;
 pub mod priority;
-pub mod random;
 pub mod record;
 pub mod run;
 pub mod schedule;

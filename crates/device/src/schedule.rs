@@ -9,10 +9,10 @@ mod tests;
 use crate::clock::{utc, Dated};
 use crate::engine::Direction;
 use crate::orders::{Command, Commands, Order};
-use crate::random::Stream;
 use crate::store::{Slot, SlotSink};
 use serde::{Deserialize, Serialize};
 use sojourn_aqm::{Config, Random};
+use sojourn_random::Stream;
 use sojourn_units::Span;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
@@ -116,7 +116,7 @@ impl Plan {
 
 /// The stream of one slot or block (SplitMix64's increment sets neighbours apart).
 fn stream(seed: u64, number: u64) -> Stream {
-    Stream::new(seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    Stream::seeded(seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Uniform on 0..n. Bound: redraws with probability below n / 2^64.

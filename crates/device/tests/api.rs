@@ -13,8 +13,8 @@ use sojourn_device::api::{self, Peer, Token};
 use sojourn_device::clock::{Clock, Dated};
 use sojourn_device::config;
 use sojourn_device::control::Schedules;
-use sojourn_device::random::Stream;
 use sojourn_device::schedule::{Design, Plan, Schedule};
+use sojourn_random::Stream;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -347,7 +347,7 @@ fn resident() -> u64 {
 #[test]
 fn ten_thousand_requests_of_random_bytes_do_no_harm() {
     let mut world = World::plain();
-    let mut random = Stream::new(10);
+    let mut random = Stream::seeded(10);
     let (mut asked, mut warm) = (0, None);
     while asked < 10_000 {
         let mut bytes = vec![0; 64 + random.next_u64() as usize % 192];

@@ -11,8 +11,8 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Link, Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError};
-use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 
@@ -75,7 +75,7 @@ fn path(scheme: Option<&str>) -> Path {
         delay: Span::from_millis(2),
     };
     let recorder = Recorder::new(u64::MAX, rate, Bytes::new(24), Setting::default(), Box::new(|_| {}));
-    Path::new(&config, Box::new(Stream::new(1)), 7, recorder)
+    Path::new(&config, Box::new(Stream::seeded(1)), 7, recorder)
 }
 
 /// As [`path`], over a link that loses, reorders and doubles.
@@ -83,7 +83,7 @@ fn impaired(scheme: &str) -> Path {
     let mut path = path(Some(scheme));
     let impairments =
         Impairments { loss: "2%".parse().ok(), jitter: "1 ms".parse().ok(), duplicate: "2%".parse().ok() };
-    path.set_link(Link { impairments, ..Link::default() }, |name| Box::new(Stream::new(name.len() as u64)));
+    path.set_link(Link { impairments, ..Link::default() }, |name| Box::new(Stream::seeded(name.len() as u64)));
     path
 }
 

@@ -3,15 +3,18 @@
 //!
 //! A scenario of the simulator and the configuration of the device are such documents.
 
-mod bounds;
+pub mod bounds;
+mod content;
 mod directed;
 mod error;
+pub mod keys;
 mod quantity;
 mod read;
 mod trace;
 pub mod tree;
 
 pub use bounds::{positive, up_to, Bound};
+pub use content::Content;
 pub use directed::Directed;
 pub use error::{Error, Path, Step};
 pub use quantity::{OrNone, Quantity, Scheme, Unit};

@@ -129,6 +129,14 @@ impl<T: Unit> JsonSchema for OrNone<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme(pub Config);
 
+impl Scheme {
+    /// Plain tail drop, with the limit that is `pfifo`'s own default.
+    #[must_use]
+    pub fn tail_drop() -> Self {
+        Self(Config::from_pairs("pfifo", &[]).unwrap_or_else(|_| unreachable!("pfifo is registered")))
+    }
+}
+
 impl Serialize for Scheme {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.text())

@@ -4,7 +4,6 @@ use crate::refuse;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use sojourn_sim::environment::{Begin, Document, Pool, Spec};
-use sojourn_sim::scenario;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Environments of one kind.
@@ -35,7 +34,7 @@ impl Environments {
     fn new(document: &str, scenarios: Vec<String>, count: usize, threads: usize) -> PyResult<Self> {
         let document: Document = serde_json::from_str(document).map_err(refuse)?;
         let network = |text: &String| {
-            let loaded = scenario::load(text, "scenario", &[]).map_err(refuse)?;
+            let loaded = sojourn_scenario::load(text, "scenario", &[]).map_err(refuse)?;
             loaded.resolve().map(Arc::new).map_err(refuse)
         };
         let networks = scenarios.iter().map(network).collect::<PyResult<Vec<_>>>()?;

@@ -17,11 +17,10 @@ use serde_json::{json, Value};
 use sojourn_aqm::acts::Acts;
 use sojourn_aqm::{registry, Config, Rates};
 use sojourn_measure::catalogue;
-use sojourn_sim::scenario::{Content, Network};
+use sojourn_scenario::{Content, Network};
 use sojourn_sim::traces::{self, DecisionLogs, PacketTraces, GREATEST_SNAPLEN, LEAST_SNAPLEN};
-use sojourn_sim::traffic;
-use sojourn_sim::transport::congestion;
-use sojourn_sim::{run_all, run_one, scenario, Options, Progress};
+use sojourn_sim::{run_all, run_one, Options, Progress};
+use sojourn_transport::congestion;
 use sojourn_units::{Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -134,8 +133,8 @@ fn congestion_controls() -> String {
 /// Every kind of traffic, as a JSON list; the schema has their keys.
 #[pyfunction]
 fn traffic_kinds() -> String {
-    let one = |kind: &traffic::About| json!({"name": kind.name, "title": kind.title, "example": kind.example, "own_rate": kind.own_rate});
-    Value::Array(traffic::KINDS.iter().map(one).collect()).to_string()
+    let one = |kind: &sojourn_traffic::About| json!({"name": kind.name, "title": kind.title, "example": kind.example, "own_rate": kind.own_rate});
+    Value::Array(sojourn_traffic::KINDS.iter().map(one).collect()).to_string()
 }
 
 /// Every metric, as a JSON list.
@@ -173,13 +172,13 @@ fn theory(py: Python<'_>, question: &str) -> PyResult<String> {
 /// The JSON Schema of a scenario.
 #[pyfunction]
 fn schema() -> String {
-    scenario::schema().to_string()
+    sojourn_scenario::schema().to_string()
 }
 
 /// What keys of a scenario may be at most, as a JSON list of keys, bound and reason.
 #[pyfunction]
 fn bounds() -> String {
-    json!(scenario::bounds()).to_string()
+    json!(sojourn_scenario::bounds()).to_string()
 }
 
 /// The canonical JSON of a scenario, after the overrides `sets` ("key=value"). `read` gives the text of a file that the scenario
@@ -188,8 +187,8 @@ fn bounds() -> String {
 #[pyo3(signature = (text, source, sets, read=None))]
 fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Option<Py<PyAny>>) -> PyResult<String> {
     let document = match read {
-        None => scenario::load(text, source, &sets),
-        Some(read) => scenario::load_with(text, source, &sets, &|file| {
+        None => sojourn_scenario::load(text, source, &sets),
+        Some(read) => sojourn_scenario::load_with(text, source, &sets, &|file| {
             let content = read.call1(py, (file,)).and_then(|content| match content.extract::<String>(py) {
                 Ok(text) => Ok(Content::from(text.as_str())),
                 Err(_) => Ok(Content::Capture(content.extract(py)?)),
@@ -207,7 +206,7 @@ fn load(py: Python<'_>, text: &str, source: &str, sets: Vec<String>, read: Optio
 /// JSON list. A scheme without a text stands for the queues as they are written. `on_device`: a device has the link.
 #[pyfunction]
 fn inert(scenario: &str, schemes: Vec<(String, String)>, on_device: bool) -> PyResult<String> {
-    let document = scenario::load(scenario, "the scenario", &[]).map_err(refuse)?;
+    let document = sojourn_scenario::load(scenario, "the scenario", &[]).map_err(refuse)?;
     let (written, tested): (Vec<_>, Vec<_>) = schemes.into_iter().partition(|(_, text)| text.is_empty());
     let read = |(label, text): (String, String)| Ok((label, text.parse::<Config>().map_err(refuse)?));
     let tested = tested.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
@@ -218,7 +217,7 @@ fn inert(scenario: &str, schemes: Vec<(String, String)>, on_device: bool) -> PyR
 /// The IP packets of a capture as traffic of the kind `replay` has them, and what became of its frames as JSON.
 #[pyfunction]
 fn captured(py: Python<'_>, path: PathBuf) -> PyResult<(String, String)> {
-    let found = py.detach(|| traffic::replay::captured(&path));
+    let found = py.detach(|| sojourn_traffic::replay::captured(&path));
     let (packets, capture) = found.map_err(|why| refuse(format!("{}: {why}", path.display())))?;
     Ok((packets, json!(capture).to_string()))
 }
@@ -226,7 +225,7 @@ fn captured(py: Python<'_>, path: PathBuf) -> PyResult<(String, String)> {
 /// The packets of a table of times and sizes, likewise.
 #[pyfunction]
 fn listed(text: &str) -> PyResult<String> {
-    traffic::replay::listed(text).map_err(refuse)
+    sojourn_traffic::replay::listed(text).map_err(refuse)
 }
 
 /// The bits that a link can send by a trace from the start to each of the times.
@@ -313,7 +312,7 @@ fn run_many(
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<reports::Reports> {
-    let document = scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
+    let document = sojourn_scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
     let network = Arc::new(document.resolve().map_err(refuse)?);
     let tasks: Vec<Options> = tasks
         .iter()
@@ -396,7 +395,7 @@ fn run_batch(
 /// See [`run_batch`].
 fn batch(scenarios: &[String], tasks: &[(usize, String)], sign: &Progress) -> Vec<(bool, String)> {
     let network = |text: &String| -> Result<Arc<Network>, String> {
-        let document = scenario::load(text, "scenario", &[]).map_err(|e| e.to_string())?;
+        let document = sojourn_scenario::load(text, "scenario", &[]).map_err(|e| e.to_string())?;
         document.resolve().map(Arc::new).map_err(|e| e.to_string())
     };
     let networks: Vec<_> = scenarios.iter().map(network).collect();

@@ -4,7 +4,7 @@ use crate::{refuse, Task};
 use pyo3::prelude::*;
 use sojourn_aqm::suggest::did_you_mean;
 use sojourn_aqm::Config;
-use sojourn_sim::{scenario, Simulation};
+use sojourn_sim::Simulation;
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Stepper {
     /// At the start of a task of a scenario.
     #[new]
     fn new(scenario_json: &str, task: &str) -> PyResult<Self> {
-        let document = scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
+        let document = sojourn_scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
         let network = Arc::new(document.resolve().map_err(refuse)?);
         let options = serde_json::from_str::<Task>(task).map_err(refuse)?.options(&network)?;
         let queues = network.ports.iter().map(|port| (port.name.clone(), port.under_test)).collect();

@@ -5,10 +5,10 @@ use crate::refuse;
 use pyo3::prelude::*;
 use serde_json::{json, Map, Value};
 use sojourn_aqm::Random;
-use sojourn_sim::application::{Client, Listener, Measured, Orders};
-use sojourn_sim::scenario::{self, Flow, Start};
-use sojourn_sim::traffic::{Source, Traffic};
-use sojourn_sim::Stream;
+use sojourn_random::Stream;
+use sojourn_scenario::{Flow, Start};
+use sojourn_traffic::application::{Client, Listener, Measured, Orders};
+use sojourn_traffic::{Source, Traffic};
 use sojourn_units::{Instant, Span};
 
 /// The application at one flow.
@@ -90,7 +90,7 @@ impl Users {
     /// Those of a replication of a scenario.
     #[new]
     fn new(scenario_json: &str, seed: u64, replication: u64) -> PyResult<Self> {
-        let document = scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
+        let document = sojourn_scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
         let network = document.resolve().map_err(refuse)?;
         let about: Vec<Value> = network
             .flows

@@ -5,7 +5,8 @@
 //! of events is left out: it is a cost and no result. `diff -r` of two folders shows what a change of the engine changed.
 
 use sojourn_aqm::{registry, Config};
-use sojourn_sim::{scenario, transport::congestion, Options, Simulation};
+use sojourn_sim::{Options, Simulation};
+use sojourn_transport::congestion;
 use sojourn_units::Span;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -348,7 +349,7 @@ fn report(case: &Case) -> Result<String, String> {
     let name = if text.contains("\nname = \"") && case.name.starts_with("shipped") { "" } else { "name = \"case\"\n" };
     let named = text.lines().take_while(|line| !line.starts_with("[[")).any(|line| line.starts_with("name = "));
     let text = if named { text.to_owned() } else { format!("{name}{text}") };
-    let document = scenario::load(&text, &case.name, &sets).map_err(|e| e.to_string())?;
+    let document = sojourn_scenario::load(&text, &case.name, &sets).map_err(|e| e.to_string())?;
     let network = document.resolve().map_err(|e| e.to_string())?;
     let scheme = match &case.scheme {
         None => None,

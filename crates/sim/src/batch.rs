@@ -1,7 +1,7 @@
 //! Many independent runs on all cores.
 
-use crate::scenario::Network;
 use crate::simulation::{Options, RunError, RunReport, Simulation};
+use sojourn_scenario::Network;
 use sojourn_units::{Instant, Span};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,4 +9,4 @@ mod lane;
 mod wheel;
 
 pub(crate) use lane::Lane;
-pub use wheel::{Event, Wheel};
+pub use wheel::{Scheduled, Wheel};

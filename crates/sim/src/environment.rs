@@ -10,7 +10,6 @@ mod pool;
 pub use action::Range;
 pub use pool::{Begin, Pool};
 
-use crate::scenario::Network;
 use crate::{Options, RunReport, Simulation};
 use action::Action;
 use metric::Metrics;
@@ -18,6 +17,7 @@ use serde::Deserialize;
 use sojourn_aqm::formula::{functions, Expression, Unit};
 use sojourn_aqm::suggest::did_you_mean;
 use sojourn_aqm::Config;
+use sojourn_scenario::Network;
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ impl Spec {
 }
 
 fn port_of(network: &Network, queue: &str) -> Result<usize, String> {
-    let is_it = |port: &crate::scenario::Port| port.name == queue && port.under_test;
+    let is_it = |port: &sojourn_scenario::Port| port.name == queue && port.under_test;
     network.ports.iter().position(is_it).ok_or_else(|| {
         let tested: Vec<&str> = network.ports.iter().filter(|port| port.under_test).map(|port| &*port.name).collect();
         let hint = did_you_mean(queue, &tested);

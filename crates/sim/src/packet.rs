@@ -1,8 +1,8 @@
 //! Packets on their way: a slab of records of one cache line, named by 4-byte handles.
 
-use crate::transport::segment::{unstamped_saves, Accurate};
-use crate::transport::{Ack, Control, Data, Hints, SackBlock};
 use sojourn_aqm::{AckFields, Ecn};
+use sojourn_transport::segment::{unstamped_saves, Accurate};
+use sojourn_transport::{Ack, Control, Data, Hints, SackBlock};
 use sojourn_units::Instant;
 
 /// What a packet carries.
@@ -70,12 +70,12 @@ pub(crate) struct Packed {
     window: u32,
     accurate: Accurate,
     bytes: u8,
-    says: Says,
+    control_bits: ControlBits,
 }
 
 /// [`Control`] and ECE.
 #[derive(Clone, Copy, Debug)]
-enum Says {
+enum ControlBits {
     Plain,
     Echo,
     Syn,
@@ -89,17 +89,17 @@ impl Packed {
     #[inline(always)]
     pub fn new(ack: &Ack, unstamped: bool) -> Self {
         let saved = if unstamped { unstamped_saves(ack.control == Control::Syn) } else { 0 };
-        let says = match (ack.control, ack.ece) {
-            (Control::None, false) => Says::Plain,
-            (Control::None, true) => Says::Echo,
-            (Control::Syn, false) => Says::Syn,
-            (Control::Syn, true) => Says::SynEcho,
-            (Control::Fin, false) => Says::Fin,
-            (Control::Fin, true) => Says::FinEcho,
+        let control_bits = match (ack.control, ack.ece) {
+            (Control::None, false) => ControlBits::Plain,
+            (Control::None, true) => ControlBits::Echo,
+            (Control::Syn, false) => ControlBits::Syn,
+            (Control::Syn, true) => ControlBits::SynEcho,
+            (Control::Fin, false) => ControlBits::Fin,
+            (Control::Fin, true) => ControlBits::FinEcho,
         };
         let Ack { ack: number, echo, received_at, sack, window, accurate, .. } = *ack;
         let bytes = (ack.header_bytes().get() as u32 - saved) as u8;
-        Self { ack: number, echo, received_at, sack, window, accurate, bytes, says }
+        Self { ack: number, echo, received_at, sack, window, accurate, bytes, control_bits }
     }
 
     /// IP size.
@@ -110,10 +110,10 @@ impl Packed {
 
     /// See [`Packet::ack_fields`]. ECE and CWR are two of ACE's three bits.
     fn fields(&self) -> AckFields {
-        let (bare, ece) = match self.says {
-            Says::Plain => (true, false),
-            Says::Echo => (true, true),
-            Says::Syn | Says::SynEcho | Says::Fin | Says::FinEcho => (false, false),
+        let (bare, ece) = match self.control_bits {
+            ControlBits::Plain => (true, false),
+            ControlBits::Echo => (true, true),
+            ControlBits::Syn | ControlBits::SynEcho | ControlBits::Fin | ControlBits::FinEcho => (false, false),
         };
         let has_sack = self.sack[0].len > 0;
         AckFields::of_segment(bare, number_of(self.ack), ece || self.accurate.ace & 0b011 != 0, has_sack)
@@ -122,13 +122,13 @@ impl Packed {
     /// As it was.
     #[inline(always)]
     pub fn unpack(&self) -> Ack {
-        let (control, ece) = match self.says {
-            Says::Plain => (Control::None, false),
-            Says::Echo => (Control::None, true),
-            Says::Syn => (Control::Syn, false),
-            Says::SynEcho => (Control::Syn, true),
-            Says::Fin => (Control::Fin, false),
-            Says::FinEcho => (Control::Fin, true),
+        let (control, ece) = match self.control_bits {
+            ControlBits::Plain => (Control::None, false),
+            ControlBits::Echo => (Control::None, true),
+            ControlBits::Syn => (Control::Syn, false),
+            ControlBits::SynEcho => (Control::Syn, true),
+            ControlBits::Fin => (Control::Fin, false),
+            ControlBits::FinEcho => (Control::Fin, true),
         };
         let Self { ack, echo, received_at, sack, window, accurate, .. } = *self;
         Ack { ack, echo, received_at, sack, window, accurate, ece, control }

@@ -21,9 +21,9 @@ pub(crate) use tap::{Run, Tap};
 pub(crate) use window::Window;
 
 use crate::engine::Lane;
-use crate::random::Stream;
 use sojourn_aqm::{Channel, ChannelCounts, Config, Framing, Observer, Packet, Reason, Server, Traced};
 use sojourn_measure::trace::{Event, EventKind};
+use sojourn_random::Stream;
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 

@@ -25,22 +25,22 @@ pub use report::{
 pub use state::{Count, Counts, Internals};
 pub use step::WindowReport;
 
-use crate::application::Listener;
-use crate::scenario::Network;
 use crate::traces::{DecisionLogs, PacketTraces};
-use crate::traffic::Source;
-use crate::transport::{Receiver, Sender};
 use clients::Clients;
-use net::{Net, Way};
+use net::{Egress, Net};
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
+use sojourn_scenario::Network;
+use sojourn_traffic::application::Listener;
+use sojourn_traffic::Source;
+use sojourn_transport::{Receiver, Sender};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventKind {
+enum Event {
     /// A packet reaches its receiver.
     Deliver(u32),
     /// A packet reaches a port that runs a discipline.
@@ -93,7 +93,7 @@ enum EventKind {
     Change(u32),
 }
 
-impl EventKind {
+impl Event {
     /// A packet arrives somewhere, which is on its way until then.
     fn is_arrival(self) -> bool {
         matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_) | Self::Lose(_))
@@ -144,8 +144,8 @@ struct Tcp {
     /// What the application of a finite transfer has yet to write.
     unwritten: u64,
     /// Of data, and of acknowledgements.
-    way: Way,
-    ack_way: Way,
+    way: Egress,
+    ack_way: Egress,
     /// Segments carry no timestamps.
     unstamped: bool,
     /// It is a client's, whose application does not close it.
@@ -235,7 +235,7 @@ impl TcpCounts {
 /// Datagrams that a receiver returns.
 #[derive(Clone, Debug)]
 struct Echo {
-    way: Way,
+    way: Egress,
     /// Round-trip times since the measurement began.
     times: Moments,
     distribution: Histogram,
@@ -244,7 +244,7 @@ struct Echo {
 }
 
 impl Echo {
-    fn new(way: Way) -> Self {
+    fn new(way: Egress) -> Self {
         Self { way, times: Moments::default(), distribution: Histogram::default(), last: (0, 0) }
     }
 
@@ -266,7 +266,7 @@ impl Echo {
 #[derive(Clone, Debug)]
 struct Flow {
     /// Of the data.
-    way: Way,
+    way: Egress,
     /// UDP: what a datagram carries besides its payload.
     header: u32,
     /// UDP: the ECN field.
@@ -283,7 +283,7 @@ struct Flow {
     next_bytes: u32,
     /// It has started.
     begun: bool,
-    random: crate::random::Stream,
+    random: sojourn_random::Stream,
 }
 
 /// All hosts; the vectors of flows have one entry each, apart, because a packet needs few of them.
@@ -356,7 +356,7 @@ impl Simulation {
         while let Some((now, what)) = self.net.wheel.pop_until(until) {
             self.net.now = now;
             match what {
-                EventKind::Deliver(handle) => self.deliver(handle),
+                Event::Deliver(handle) => self.deliver(handle),
                 _ => self.handle(what),
             }
         }
@@ -390,34 +390,34 @@ impl Simulation {
 
     /// Apart from the frequent case, which then is short.
     #[inline(never)]
-    fn handle(&mut self, what: EventKind) {
+    fn handle(&mut self, what: Event) {
         match what {
             // Handled before.
-            EventKind::Deliver(_) => {}
-            EventKind::Enqueue(handle) => self.net.reach_port(handle),
-            EventKind::Approach(port) => self.net.reach_port_in_turn(port),
-            EventKind::Cross(handle) => self.net.reach_line(handle),
-            EventKind::Lose(handle) => self.net.lose_now(handle),
-            EventKind::Tell => self.net.tell_losses(),
-            EventKind::Look(line) => self.net.look(line),
-            EventKind::Free(port) => self.net.port_free(port),
-            EventKind::Retransmit(flow) => self.retransmit_timer(flow),
-            EventKind::RetransmitNow(flow) => self.retransmit_now(flow),
-            EventKind::Acknowledge(flow) => self.acknowledge_timer(flow),
-            EventKind::AcknowledgeNow(flow) => self.acknowledge_now(flow),
-            EventKind::Pace(flow) => self.pace_timer(flow),
-            EventKind::Emit(flow) => self.emit(flow),
-            EventKind::Probe(flow) => self.probe(flow),
-            EventKind::Retry(port) => self.net.attempt(port, false),
-            EventKind::Access(cell) => self.net.cell_access(cell),
-            EventKind::Release(port) => self.net.release(port),
-            EventKind::Start(flow) => self.start(flow),
-            EventKind::Stop(flow) => self.stop(flow),
-            EventKind::Measure => self.begin_measurement(),
-            EventKind::Sample => self.sample(),
-            EventKind::Phase(number) => self.begin_phase(number),
-            EventKind::Change(index) => self.change(index),
-            EventKind::Client(flow) => self.client_time(flow),
+            Event::Deliver(_) => {}
+            Event::Enqueue(handle) => self.net.reach_port(handle),
+            Event::Approach(port) => self.net.reach_port_in_turn(port),
+            Event::Cross(handle) => self.net.reach_line(handle),
+            Event::Lose(handle) => self.net.lose_now(handle),
+            Event::Tell => self.net.report_losses(),
+            Event::Look(line) => self.net.look(line),
+            Event::Free(port) => self.net.port_free(port),
+            Event::Retransmit(flow) => self.retransmit_timer(flow),
+            Event::RetransmitNow(flow) => self.retransmit_now(flow),
+            Event::Acknowledge(flow) => self.acknowledge_timer(flow),
+            Event::AcknowledgeNow(flow) => self.acknowledge_now(flow),
+            Event::Pace(flow) => self.pace_timer(flow),
+            Event::Emit(flow) => self.emit(flow),
+            Event::Probe(flow) => self.probe(flow),
+            Event::Retry(port) => self.net.attempt(port, false),
+            Event::Access(cell) => self.net.cell_access(cell),
+            Event::Release(port) => self.net.release(port),
+            Event::Start(flow) => self.start(flow),
+            Event::Stop(flow) => self.stop(flow),
+            Event::Measure => self.begin_measurement(),
+            Event::Sample => self.sample(),
+            Event::Phase(number) => self.begin_phase(number),
+            Event::Change(index) => self.change(index),
+            Event::Client(flow) => self.client_time(flow),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Everything is written while the run goes on, so memory does not grow with its length. Without it nothing is done: queues
 //! that nobody watches take the short ways of the packet path.
 
-use crate::scenario::Network;
 use sojourn_aqm::suggest::did_you_mean;
+use sojourn_scenario::Network;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -102,7 +102,6 @@ pub fn file_stem(network: &Network, port: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario;
 
     const SCENARIO: &str = r#"
         name = "names"
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_queue_has_a_file_of_its_own() {
-        let network = scenario::load(SCENARIO, "names", &[]).unwrap().resolve().unwrap();
+        let network = sojourn_scenario::load(SCENARIO, "names", &[]).unwrap().resolve().unwrap();
         let stem = |name: &str| {
             let port = network.ports.iter().position(|port| port.name == name).unwrap();
             (port, file_stem(&network, port))
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn queues_are_found_by_name_and_those_under_test_without() {
-        let network = scenario::load(SCENARIO, "names", &[]).unwrap().resolve().unwrap();
+        let network = sojourn_scenario::load(SCENARIO, "names", &[]).unwrap().resolve().unwrap();
         let find = |names: &[&str]| ports(&network, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         let tested = network.ports.iter().position(|port| port.under_test).unwrap();
         assert_eq!(find(&[]), Ok(BTreeSet::from([tested])));

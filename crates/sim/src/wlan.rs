@@ -8,23 +8,21 @@
 
 mod airtime;
 mod station;
-mod timing;
 
 pub(crate) use airtime::Airtime;
 pub(crate) use station::{Counts, Fate, Station};
 
 use crate::port::Busy;
-use crate::random::Stream;
-use crate::scenario;
 use sojourn_aqm::Random;
+use sojourn_random::Stream;
+use sojourn_scenario::timing::{ACK, BLOCK_ACK, CTS, RTS};
 use sojourn_units::{Instant, Span};
 use station::Access;
-use timing::{ACK, BLOCK_ACK, CTS, RTS};
 
 /// A cell's channel and its stations; the access point is station 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
-    pub spec: scenario::Cell,
+    pub spec: sojourn_scenario::Cell,
     pub stations: Vec<Station>,
     /// Whose queue the access point serves, where it has one for each station.
     pub airtime: Option<Airtime>,
@@ -45,7 +43,7 @@ pub(crate) struct Cell {
 impl Cell {
     /// An idle cell.
     pub fn new(
-        spec: &scenario::Cell,
+        spec: &sojourn_scenario::Cell,
         stations: Vec<Station>,
         airtime: Option<Airtime>,
         seed: u64,

@@ -7,7 +7,7 @@
 mod counting;
 
 use counting::allocations;
-use sojourn_sim::{scenario, Options, Simulation};
+use sojourn_sim::{Options, Simulation};
 use sojourn_units::Instant;
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ traffic = { kind = "poisson", rate = "300 kbit/s", packet_size = "500 B" }
 
 /// Allocations in the first second, and in the ten that follow on two minutes of growth.
 fn in_run(text: &str, scheme: &str) -> (u64, u64) {
-    let document = scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let document = sojourn_scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     let scheme = scheme.parse().unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(network, Options { scheme: Some(scheme), seed: 1, ..Options::default() });

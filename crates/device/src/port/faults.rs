@@ -2,8 +2,8 @@
 
 use super::{Port, PortCounters, PortError};
 use crate::pool::{Frame, Pool};
-use crate::random::Stream;
 use sojourn_aqm::{Backlog, Random};
+use sojourn_random::Stream;
 use sojourn_units::Probability;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -61,7 +61,7 @@ impl Faults {
     /// Around `port`.
     #[must_use]
     pub fn new(port: Box<dyn Port>, config: FaultConfig) -> Self {
-        let random = Stream::new(config.seed);
+        let random = Stream::seeded(config.seed);
         Self { port, config, random, counts: Arc::default(), held: None, arrived: Vec::new() }
     }
 

@@ -12,9 +12,9 @@ use sojourn_device::orders::{orders, Commands, Orders};
 use sojourn_device::path::Path;
 use sojourn_device::pool::Pool;
 use sojourn_device::port::{loopback, FarEnd};
-use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
 use sojourn_device::run::{run_commands, Board, Publisher};
+use sojourn_random::Stream;
 use sojourn_units::{Instant, Span};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl World {
             let scheme = path.scheme.as_ref().map(|scheme| scheme.text()).unwrap_or_default();
             let setting = Setting { scheme, ..Setting::default() };
             let recorder = Recorder::new(config.windows.packets, path.rate, path.overhead, setting, sink);
-            Path::new(&path, Box::new(Stream::new(1)), 7, recorder)
+            Path::new(&path, Box::new(Stream::seeded(1)), 7, recorder)
         });
         let engine = Engine::new(Pool::new(FRAMES, 2048, 256).unwrap(), [Box::new(a), Box::new(b)], paths);
         let (commands, orders) = orders();

@@ -4,8 +4,8 @@ use sojourn_device::engine::Engine;
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::Port;
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Span};
 
 /// Frames of the pool.
@@ -23,7 +23,7 @@ pub fn engine(ports: [Box<dyn Port>; 2]) -> Engine {
         burst: Span::from_secs(1),
         delay: Span::ZERO,
     };
-    let forth = Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle());
-    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::new(2)), 7, Recorder::idle());
+    let forth = Path::new(&config, Box::new(Stream::seeded(1)), 7, Recorder::idle());
+    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::seeded(2)), 7, Recorder::idle());
     Engine::new(Pool::new(FRAMES as u32, 2048, 0).unwrap(), ports, [forth, back])
 }

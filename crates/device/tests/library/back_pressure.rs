@@ -5,9 +5,9 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig, RING_UNQUEUED};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{loopback, FarEnd, Port, PortCounters, PortError};
-use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
 use sojourn_measure::Sampled;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,9 +92,9 @@ impl World {
             delay,
         };
         let recorder = Recorder::new(u64::MAX, config.rate, config.overhead, Setting::default(), Box::new(|_| {}));
-        let forth = Path::new(&config, Box::new(Stream::new(1)), 7, recorder);
+        let forth = Path::new(&config, Box::new(Stream::seeded(1)), 7, recorder);
         let back = PathConfig { scheme: None, delay: Span::ZERO, ..config };
-        let back = Path::new(&back, Box::new(Stream::new(2)), 7, Recorder::idle());
+        let back = Path::new(&back, Box::new(Stream::seeded(2)), 7, Recorder::idle());
         let (now, bit_s) = (Arc::<AtomicU64>::default(), Arc::new(AtomicU64::new(port_mbit * MBIT)));
         let slow = Slow {
             now: Arc::clone(&now),
@@ -270,9 +270,9 @@ fn a_direction_that_stands_still_leaves_the_other_its_share() {
         burst: Span::from_millis(1),
         delay: Span::ZERO,
     };
-    let forth = Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle());
+    let forth = Path::new(&config, Box::new(Stream::seeded(1)), 7, Recorder::idle());
     let back = PathConfig { scheme: None, ..config };
-    let back = Path::new(&back, Box::new(Stream::new(2)), 7, Recorder::idle());
+    let back = Path::new(&back, Box::new(Stream::seeded(2)), 7, Recorder::idle());
     let ((a, far_a), (b, far_b)) = (loopback("a"), loopback("b"));
     let mut engine = Engine::new(Pool::new(256, 2048, 0).unwrap(), [Box::new(a), Box::new(b)], [forth, back]);
     (0..1000).for_each(|_| far_a.put(vec![1; 60]));

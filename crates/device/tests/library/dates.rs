@@ -7,8 +7,8 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError, BURST};
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -102,7 +102,7 @@ impl Port for Dated {
 
 /// When frames arrive: at random, so that some come while the thread is away.
 fn arrivals(seed: u64) -> VecDeque<(u64, Instant)> {
-    let (mut chance, mut at) = (Stream::new(seed), Instant::ZERO);
+    let (mut chance, mut at) = (Stream::seeded(seed), Instant::ZERO);
     let mut next = |number| {
         at += Span::from_nanos((chance.uniform() * 2.0 * EVERY.nanos() as f64) as u64);
         (number, at)
@@ -120,8 +120,8 @@ fn run(scheme: Option<&str>, tells: bool, seed: u64) -> ([Vec<Span>; 2], Engine)
         burst: Span::from_millis(20),
         delay: DELAY,
     };
-    let path = |seed| Path::new(&config, Box::new(Stream::new(seed)), 7, Recorder::idle());
-    let world = Shared(Arc::new(Mutex::new(World { now: Instant::ZERO, chance: Stream::new(seed) })));
+    let path = |seed| Path::new(&config, Box::new(Stream::seeded(seed)), 7, Recorder::idle());
+    let world = Shared(Arc::new(Mutex::new(World { now: Instant::ZERO, chance: Stream::seeded(seed) })));
     let arriving = [arrivals(2 * seed), arrivals(2 * seed + 1)];
     let left: [Arc<Mutex<Vec<_>>>; 2] = Default::default();
     let ports = [0, 1].map(|port| -> Box<dyn Port> {

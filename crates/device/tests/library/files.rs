@@ -3,9 +3,9 @@
 use sojourn_device::offline::{self, Files};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
-use sojourn_device::port::{loopback, Capture, FaultConfig, Faults, Port, Record, TimeSource, Tracer, Writer};
-use sojourn_device::random::Stream;
+use sojourn_device::port::{loopback, Capture, FaultConfig, Faults, TimeSource, Port, Record, Tracer, Writer};
 use sojourn_device::record::Recorder;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ fn path(scheme: Option<&str>) -> Path {
         burst: Span::from_millis(1),
         delay: Span::from_millis(3),
     };
-    Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle())
+    Path::new(&config, Box::new(Stream::seeded(1)), 7, Recorder::idle())
 }
 
 #[test]

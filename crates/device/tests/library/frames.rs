@@ -5,7 +5,7 @@ mod body;
 use etherparse::{Ipv6ExtensionSlice, NetSlice, SlicedPacket, TransportSlice};
 use sojourn_aqm::{AckFields, Random};
 use sojourn_device::frame::{parse, Class, Fault};
-use sojourn_device::random::Stream;
+use sojourn_random::Stream;
 use std::collections::{HashMap, HashSet};
 
 const TCP: u8 = 6;
@@ -247,7 +247,7 @@ fn independent(frame: &[u8]) -> (u8, u8, Class, AckFields, Vec<u8>) {
 
 #[test]
 fn valid_frames_are_read_as_an_independent_parser_reads_them() {
-    let mut maker = Maker(Stream::new(1));
+    let mut maker = Maker(Stream::seeded(1));
     let mut flows: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut seen: HashMap<(&str, bool, usize), usize> = HashMap::new();
     for _ in 0..20_000 {
@@ -274,7 +274,7 @@ fn valid_frames_are_read_as_an_independent_parser_reads_them() {
 
 #[test]
 fn packets_behind_tags_pppoe_and_mpls_are_read_as_an_independent_parser_reads_them_without() {
-    let mut maker = Maker(Stream::new(4));
+    let mut maker = Maker(Stream::seeded(4));
     let mut seen: HashMap<u8, usize> = HashMap::new();
     for _ in 0..10_000 {
         let (frame, plain) = maker.carried();
@@ -291,7 +291,7 @@ fn packets_behind_tags_pppoe_and_mpls_are_read_as_an_independent_parser_reads_th
 
 #[test]
 fn ten_thousand_malformed_frames_do_no_harm() {
-    let mut maker = Maker(Stream::new(2));
+    let mut maker = Maker(Stream::seeded(2));
     let frames: Vec<Vec<u8>> = (0..10_000).map(|_| maker.malformed()).collect();
     let mut faults: HashMap<Option<Fault>, usize> = HashMap::new();
     for frame in &frames {
@@ -307,7 +307,7 @@ fn ten_thousand_malformed_frames_do_no_harm() {
 
 #[test]
 fn a_sound_frame_keeps_a_right_checksum_when_it_is_marked() {
-    let mut maker = Maker(Stream::new(3));
+    let mut maker = Maker(Stream::seeded(3));
     let mut marked = 0;
     for _ in 0..5_000 {
         let mut frame = maker.valid();

@@ -4,9 +4,9 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
 use sojourn_measure::trace::{Event, EventKind};
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
 fn path(scheme: Option<&str>, delay: Span) -> Path {
@@ -17,7 +17,7 @@ fn path(scheme: Option<&str>, delay: Span) -> Path {
         burst: Span::from_millis(1),
         delay,
     };
-    Path::new(&config, Box::new(Stream::new(1)), 7, Recorder::idle())
+    Path::new(&config, Box::new(Stream::seeded(1)), 7, Recorder::idle())
 }
 
 #[test]

@@ -7,9 +7,9 @@ use sojourn_device::orders::{orders, Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError};
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
 use sojourn_device::run::{run, Board, Idle, RunConfig};
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Span};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};
@@ -53,7 +53,7 @@ fn on_an_idle_link_a_command_does_not_wait_for_the_next_look_at_the_state() {
         burst: Span::from_millis(1),
         delay: Span::ZERO,
     };
-    let paths = [1, 2].map(|seed| Path::new(&config, Box::new(Stream::new(seed)), seed, Recorder::idle()));
+    let paths = [1, 2].map(|seed| Path::new(&config, Box::new(Stream::seeded(seed)), seed, Recorder::idle()));
     let ports: [Box<dyn Port>; 2] = [Box::new(Silent(pipe_a)), Box::new(Silent(pipe_b))];
     let mut engine = Engine::new(Pool::new(64, 2048, 256).unwrap(), ports, paths);
     let (commands, orders) = orders();

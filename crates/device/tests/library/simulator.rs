@@ -7,10 +7,10 @@ use sojourn_device::frame::{self, Key};
 use sojourn_device::path::{Link, LinkChange, Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
-use sojourn_device::random;
 use sojourn_device::record::Recorder;
-use sojourn_measure::trace::{Event, EventKind, Facts};
-use sojourn_sim::{scenario, Options, Simulation, Stream};
+use sojourn_measure::trace::{Event, Facts, EventKind};
+use sojourn_random::Stream;
+use sojourn_sim::{Options, Simulation};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::{Arc, Mutex};
 
@@ -186,7 +186,7 @@ fn simulated(scheme: &str, known: &Known) -> Vec<Event> {
 
 /// The simulation, and the port under test.
 fn prepared(between: &Between, scheme: &str, known: &Known) -> (Simulation, usize) {
-    let network = Arc::new(scenario::load(&scenario(between), "test", &[]).unwrap().resolve().unwrap());
+    let network = Arc::new(sojourn_scenario::load(&scenario(between), "test", &[]).unwrap().resolve().unwrap());
     let options = Options { scheme: Some(scheme.parse().unwrap()), seed: SEED, ..Options::default() };
     let port = network.ports.iter().position(|port| port.under_test).unwrap();
     assert_eq!(network.ports[port].name, between.queue);
@@ -252,7 +252,7 @@ fn device_of(
     forth.set_link(between.link.clone(), |what| Box::new(stream(what)));
     forth.log_to(Some(Box::new(move |event| sink.lock().unwrap().push(event))));
     let at_once = PathConfig { scheme: None, ..config };
-    let back = Path::new(&at_once, Box::new(random::Stream::new(1)), key, Recorder::idle());
+    let back = Path::new(&at_once, Box::new(Stream::seeded(1)), key, Recorder::idle());
     let ((a, far_a), (b, far_b)) = (loopback("a"), loopback("b"));
     let mut engine = Engine::new(Pool::new(16384, 2048, 0).unwrap(), [Box::new(a), Box::new(b)], [forth, back]);
     let mut next = frames.next();
@@ -398,7 +398,7 @@ fn the_device_filters_the_acknowledgements_that_the_simulator_filters() {
              queue = {{ down = \"pfifo limit 300p\", up = \"pfifo\" }}\nreverse_under_test = true\n\
              [[flows]]\nname = \"download\"\nfrom = \"net\"\nto = \"home\"\ncount = 4\n{more}\n"
         );
-        let network = Arc::new(scenario::load(&text, "test", &[]).unwrap().resolve().unwrap());
+        let network = Arc::new(sojourn_scenario::load(&text, "test", &[]).unwrap().resolve().unwrap());
         let port = network.ports.iter().position(|port| port.under_test).unwrap();
         assert_eq!(network.ports[port].name, up.queue);
         let folder = tempfile::tempdir().unwrap();

@@ -6,9 +6,9 @@ use sojourn_device::orders::{Command, Order};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::{loopback, FarEnd};
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
 use sojourn_device::run::run_commands;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::sync::mpsc::channel;
 
@@ -26,7 +26,7 @@ fn gateway() -> (Engine, FarEnd, FarEnd) {
         delay: Span::from_millis(2),
     };
     let at_once = PathConfig { scheme: None, ..config.clone() };
-    let path = |config, seed| Path::new(config, Box::new(Stream::new(seed)), seed, Recorder::idle());
+    let path = |config, seed| Path::new(config, Box::new(Stream::seeded(seed)), seed, Recorder::idle());
     let paths = [path(&config, 1), path(&at_once, 2)];
     let pool = Pool::new(FRAMES, 2048, 256).unwrap();
     (Engine::new(pool, [Box::new(a), Box::new(b)], paths), far_a, far_b)

@@ -24,7 +24,7 @@ const FEW: usize = 4;
 
 /// Something that happens at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event<T> {
+pub struct Scheduled<T> {
     /// When.
     pub time: Instant,
     /// Number in the order of scheduling; those that come late have the higher ones.
@@ -37,7 +37,7 @@ pub struct Event<T> {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Node<T> {
-    event: Event<T>,
+    event: Scheduled<T>,
     next: u32,
 }
 
@@ -51,7 +51,7 @@ pub struct Wheel<T> {
     /// 1 while the events up to the present tick are in `current`, and none of them in its slot; else 0.
     sorted: u64,
     /// Events up to the present tick, where they are many or come late: latest first.
-    current: Vec<Event<T>>,
+    current: Vec<Scheduled<T>>,
     fine: Box<[u32; FINE]>,
     fine_used: [u64; FINE / 64],
     coarse: Box<[[u32; COARSE]; LEVELS]>,
@@ -113,7 +113,7 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// The pending events, in no particular order.
-    pub fn pending(&self) -> impl Iterator<Item = &Event<T>> {
+    pub fn pending(&self) -> impl Iterator<Item = &Scheduled<T>> {
         let heads = self.fine.iter().chain(self.coarse.iter().flatten()).copied();
         let listed = heads.flat_map(|head| {
             let at = |place: u32| self.pool.get(place as usize);
@@ -161,7 +161,7 @@ impl<T: Copy> Wheel<T> {
         self.sort_present();
         // The present bucket holds few events, latest first, so search from the early end.
         let after = self.current.iter().rev().take_while(|e| (e.time, e.order) < (time, order)).count();
-        self.current.insert(self.current.len() - after, Event { time, order, what });
+        self.current.insert(self.current.len() - after, Scheduled { time, order, what });
     }
 
     /// Into the slot of the present tick or one of the next.
@@ -200,7 +200,7 @@ impl<T: Copy> Wheel<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, time: Instant, order: u64, what: T, next: u32) -> u32 {
-        self.pool.push(Node { event: Event { time, order, what }, next });
+        self.pool.push(Node { event: Scheduled { time, order, what }, next });
         (self.pool.len() - 1) as u32
     }
 

@@ -21,7 +21,7 @@ pub struct Begin {
 
 /// What a thread is to do with its environments, and what came of it. The buffers go to and fro, so a step allocates none.
 #[derive(Default)]
-struct Work {
+struct Request {
     begin: Vec<Begin>,
     /// Of a step; empty where episodes begin.
     actions: Vec<f64>,
@@ -46,21 +46,21 @@ impl Share {
         Self { spec: Arc::clone(spec), environments }
     }
 
-    fn carry_out(&mut self, work: &mut Work) {
-        if let Some(index) = work.report {
+    fn carry_out(&mut self, request: &mut Request) {
+        if let Some(index) = request.report {
             let report = self.environments.get(index).and_then(Environment::report);
-            work.text = report.and_then(|report| serde_json::to_string(report).ok());
+            request.text = report.and_then(|report| serde_json::to_string(report).ok());
             return;
         }
         let width = self.spec.observations();
-        let result = if work.actions.is_empty() { self.begin(work, width) } else { self.step(work, width) };
-        work.error = result.err();
+        let result = if request.actions.is_empty() { self.begin(request, width) } else { self.step(request, width) };
+        request.error = result.err();
     }
 
-    fn begin(&mut self, work: &mut Work, width: usize) -> Result<(), String> {
-        for begin in &work.begin {
+    fn begin(&mut self, request: &mut Request, width: usize) -> Result<(), String> {
+        for begin in &request.begin {
             let place = begin.environment * width;
-            let seen = work.observations.get_mut(place..place + width);
+            let seen = request.observations.get_mut(place..place + width);
             if let (Some(environment), Some(seen)) = (self.environments.get_mut(begin.environment), seen) {
                 environment.begin(begin, seen)?;
             }
@@ -68,10 +68,10 @@ impl Share {
         Ok(())
     }
 
-    fn step(&mut self, work: &mut Work, width: usize) -> Result<(), String> {
-        let actions = work.actions.chunks(self.spec.actions());
-        let seen = work.observations.chunks_mut(width);
-        let given = work.rewards.iter_mut().zip(&mut work.ended);
+    fn step(&mut self, request: &mut Request, width: usize) -> Result<(), String> {
+        let actions = request.actions.chunks(self.spec.actions());
+        let seen = request.observations.chunks_mut(width);
+        let given = request.rewards.iter_mut().zip(&mut request.ended);
         for (((environment, action), seen), (reward, ended)) in
             self.environments.iter_mut().zip(actions).zip(seen).zip(given)
         {
@@ -83,8 +83,8 @@ impl Share {
 }
 
 struct Worker {
-    to: Option<Sender<Work>>,
-    from: Receiver<Work>,
+    to: Option<Sender<Request>>,
+    from: Receiver<Request>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -127,7 +127,7 @@ pub struct Pool {
     workers: Vec<Worker>,
     /// The first environment of each share, the local one first, and their number at the end.
     bounds: Vec<usize>,
-    work: Vec<Work>,
+    requests: Vec<Request>,
     patience: Patience,
 }
 
@@ -154,15 +154,15 @@ impl Pool {
         let size = |part: usize| bounds.get(part + 1).zip(bounds.get(part)).map_or(0, |(end, start)| end - start);
         let mut workers = Vec::new();
         for part in 1..threads {
-            let (to, take) = channel::<Work>();
+            let (to, take) = channel::<Request>();
             let (give, from) = channel();
             let (spec, count) = (Arc::clone(&spec), size(part));
             let body = move || {
                 let mut share = Share::new(&spec, count);
                 let mut patience = Patience::default();
-                while let Ok(mut work) = patience.next(&take) {
-                    share.carry_out(&mut work);
-                    if give.send(work).is_err() {
+                while let Ok(mut request) = patience.next(&take) {
+                    share.carry_out(&mut request);
+                    if give.send(request).is_err() {
                         return;
                     }
                 }
@@ -172,16 +172,16 @@ impl Pool {
             workers.push(Worker { to: Some(to), from, thread: Some(thread) });
         }
         let local = Share::new(&spec, size(0));
-        let work = (0..threads).map(|part| Self::room(&spec, size(part))).collect();
-        Ok(Self { spec, local, workers, bounds, work, patience: Patience::default() })
+        let requests = (0..threads).map(|part| Self::room(&spec, size(part))).collect();
+        Ok(Self { spec, local, workers, bounds, requests, patience: Patience::default() })
     }
 
-    fn room(spec: &Spec, count: usize) -> Work {
-        Work {
+    fn room(spec: &Spec, count: usize) -> Request {
+        Request {
             observations: vec![0.0; count * spec.observations()],
             rewards: vec![0.0; count],
             ended: vec![0; count],
-            ..Work::default()
+            ..Request::default()
         }
     }
 
@@ -211,12 +211,12 @@ impl Pool {
         if let Some(wrong) = begins.iter().find(|begin| begin.environment >= self.len()) {
             return Err(format!("environment {}; allowed: 0 to {}", wrong.environment, self.len().saturating_sub(1)));
         }
-        for (work, bounds) in self.work.iter_mut().zip(self.bounds.windows(2)) {
+        for (request, bounds) in self.requests.iter_mut().zip(self.bounds.windows(2)) {
             let &[first, last] = bounds else { continue };
-            work.actions.clear();
-            work.begin.clear();
+            request.actions.clear();
+            request.begin.clear();
             let mine = begins.iter().filter(|begin| (first..last).contains(&begin.environment));
-            work.begin.extend(mine.map(|begin| Begin { environment: begin.environment - first, ..*begin }));
+            request.begin.extend(mine.map(|begin| Begin { environment: begin.environment - first, ..*begin }));
         }
         self.carry_out()
     }
@@ -230,27 +230,27 @@ impl Pool {
         if actions.len() != self.len() * width {
             return Err(format!("{} numbers of actions; allowed: {} for each of {}", actions.len(), width, self.len()));
         }
-        for (work, bounds) in self.work.iter_mut().zip(self.bounds.windows(2)) {
+        for (request, bounds) in self.requests.iter_mut().zip(self.bounds.windows(2)) {
             let &[first, last] = bounds else { continue };
-            work.actions.clear();
-            work.actions.extend_from_slice(actions.get(first * width..last * width).unwrap_or_default());
+            request.actions.clear();
+            request.actions.extend_from_slice(actions.get(first * width..last * width).unwrap_or_default());
         }
         self.carry_out()
     }
 
     /// Observations of each environment, of its last step.
     pub fn observations(&self) -> impl Iterator<Item = &f32> {
-        self.work.iter().flat_map(|work| &work.observations)
+        self.requests.iter().flat_map(|request| &request.observations)
     }
 
     /// Rewards of the last step.
     pub fn rewards(&self) -> impl Iterator<Item = f64> + '_ {
-        self.work.iter().flat_map(|work| work.rewards.iter().copied())
+        self.requests.iter().flat_map(|request| request.rewards.iter().copied())
     }
 
     /// Whether episodes have ended with the last step: 0 or 1.
     pub fn ended(&self) -> impl Iterator<Item = u8> + '_ {
-        self.work.iter().flat_map(|work| work.ended.iter().copied())
+        self.requests.iter().flat_map(|request| request.ended.iter().copied())
     }
 
     /// The report of the episode of `environment` that ended last, as JSON.
@@ -260,7 +260,7 @@ impl Pool {
     pub fn report(&mut self, environment: usize) -> Result<String, String> {
         let part = self.bounds.partition_point(|first| *first <= environment).saturating_sub(1);
         let first = self.bounds.get(part).copied().unwrap_or(0);
-        let ask = Work { report: Some(environment - first), ..Work::default() };
+        let ask = Request { report: Some(environment - first), ..Request::default() };
         let answer = match part.checked_sub(1).and_then(|index| self.workers.get(index)) {
             None => {
                 let mut ask = ask;
@@ -277,16 +277,16 @@ impl Pool {
 
     /// Every share does its work; the calling thread its own.
     fn carry_out(&mut self) -> Result<(), String> {
-        let Some((mine, others)) = self.work.split_first_mut() else { return Ok(()) };
-        for (worker, work) in self.workers.iter().zip(others.iter_mut()) {
+        let Some((mine, others)) = self.requests.split_first_mut() else { return Ok(()) };
+        for (worker, request) in self.workers.iter().zip(others.iter_mut()) {
             let to = worker.to.as_ref().ok_or_else(broken)?;
-            to.send(std::mem::take(work)).map_err(|_| broken())?;
+            to.send(std::mem::take(request)).map_err(|_| broken())?;
         }
         self.local.carry_out(mine);
-        for (worker, work) in self.workers.iter().zip(others) {
-            *work = self.patience.next(&worker.from).map_err(|_| broken())?;
+        for (worker, request) in self.workers.iter().zip(others) {
+            *request = self.patience.next(&worker.from).map_err(|_| broken())?;
         }
-        match self.work.iter_mut().find_map(|work| work.error.take()) {
+        match self.requests.iter_mut().find_map(|request| request.error.take()) {
             Some(error) => Err(error),
             None => Ok(()),
         }

@@ -1,5 +1,4 @@
 use super::*;
-use crate::scenario;
 
 const NETWORK: &str = r#"{
   "name": "small", "duration": "3 s", "warm_up": "1 s",
@@ -9,7 +8,7 @@ const NETWORK: &str = r#"{
 }"#;
 
 fn network() -> Arc<Network> {
-    Arc::new(scenario::load(NETWORK, "small", &[]).unwrap().resolve().unwrap())
+    Arc::new(sojourn_scenario::load(NETWORK, "small", &[]).unwrap().resolve().unwrap())
 }
 
 fn document(scheme: &str, action: &str, observations: &[&str], reward: &str) -> Document {

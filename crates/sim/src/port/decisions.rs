@@ -6,10 +6,10 @@
 //! 0, 1 for a pure acknowledgement or 2 for one that carries more, of a departure 1 with CE. Only an arrival has what describes
 //! the packet; elsewhere these fields are 0.
 
-use crate::scenario::Network;
 use crate::traces::{file_stem, DecisionLogs, DECISION, DECISIONS};
 use sojourn_capture::Error;
-use sojourn_measure::trace::{Event, EventKind, Facts};
+use sojourn_measure::trace::{Event, Facts, EventKind};
+use sojourn_scenario::Network;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};

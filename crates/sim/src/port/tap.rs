@@ -7,13 +7,13 @@
 mod frame;
 
 use crate::packet::{Body, Packet, Payload};
-use crate::scenario::Network;
 use crate::traces::{file_stem, PacketTraces, DEPARTURES, PACKETS};
-use crate::transport::Data;
 use frame::Frame;
 use sojourn_aqm::{Config, Ecn, Reason};
 use sojourn_capture::pcapng::{About, PacketOption, Writer};
 use sojourn_capture::Error;
+use sojourn_scenario::Network;
+use sojourn_transport::Data;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -32,7 +32,7 @@ struct Output {
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Fate {
+struct Outcome {
     waited: Span,
     marked: bool,
     dropped: Option<Reason>,
@@ -42,20 +42,20 @@ struct Fate {
 #[derive(Debug)]
 struct Arrived {
     at: Instant,
-    seen: Seen,
+    view: QueueView,
     packet: Packet,
-    fate: Option<Fate>,
+    outcome: Option<Outcome>,
 }
 
 /// What a queue sees of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct QueueView {
     serial: u64,
     ecn: Ecn,
     dscp: u8,
 }
 
-impl From<&sojourn_aqm::Packet> for Seen {
+impl From<&sojourn_aqm::Packet> for QueueView {
     fn from(&sojourn_aqm::Packet { serial, ecn, dscp, .. }: &sojourn_aqm::Packet) -> Self {
         Self { serial, ecn, dscp }
     }
@@ -112,49 +112,49 @@ impl Tap {
         }
     }
 
-    /// A packet arrives; `seen` is what the scheme sees of it.
-    pub fn arrived(&mut self, now: Instant, seen: &sojourn_aqm::Packet, packet: &Packet) {
+    /// A packet arrives; `view` is what the scheme sees of it.
+    pub fn arrived(&mut self, now: Instant, view: &sojourn_aqm::Packet, packet: &Packet) {
         if self.arrivals.is_none() {
             return;
         }
         if self.waiting.len() >= MOST_WAITING {
             self.write_first();
         }
-        self.waiting.push_back(Arrived { at: now, seen: seen.into(), packet: *packet, fate: None });
+        self.waiting.push_back(Arrived { at: now, view: view.into(), packet: *packet, outcome: None });
     }
 
     /// A packet leaves the queue to be sent.
     pub fn left(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet) {
-        let fate = Fate::of(now, taken, packet, None);
-        self.settle(taken.serial, fate);
+        let outcome = Outcome::of(now, taken, packet, None);
+        self.settle(taken.serial, outcome);
         if let Some(mut output) = self.departures.take() {
-            let written = self.write(&mut output, now, taken.into(), packet, Some(fate));
+            let written = self.write(&mut output, now, taken.into(), packet, Some(outcome));
             self.departures = self.keep(written).then_some(output);
         }
     }
 
     /// A packet is dropped.
     pub fn dropped(&mut self, now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet, reason: Reason) {
-        self.settle(taken.serial, Fate::of(now, taken, packet, Some(reason)));
+        self.settle(taken.serial, Outcome::of(now, taken, packet, Some(reason)));
     }
 
     /// The fate of the packet with this number is known: writes what has waited for it.
-    fn settle(&mut self, serial: u64, fate: Fate) {
-        let first = self.waiting.front().map_or(u64::MAX, |first| first.seen.serial);
+    fn settle(&mut self, serial: u64, outcome: Outcome) {
+        let first = self.waiting.front().map_or(u64::MAX, |first| first.view.serial);
         let place = serial.checked_sub(first).and_then(|place| usize::try_from(place).ok());
         if let Some(arrived) = place.and_then(|place| self.waiting.get_mut(place)) {
-            arrived.fate = Some(fate);
+            arrived.outcome = Some(outcome);
         }
-        while self.waiting.front().is_some_and(|first| first.fate.is_some()) {
+        while self.waiting.front().is_some_and(|first| first.outcome.is_some()) {
             self.write_first();
         }
     }
 
     /// The packet that came first.
     fn write_first(&mut self) {
-        let Some(Arrived { at, seen, packet, fate }) = self.waiting.pop_front() else { return };
+        let Some(Arrived { at, view, packet, outcome }) = self.waiting.pop_front() else { return };
         if let Some(mut output) = self.arrivals.take() {
-            let written = self.write(&mut output, at, seen, &packet, fate);
+            let written = self.write(&mut output, at, view, &packet, outcome);
             self.arrivals = self.keep(written).then_some(output);
         }
     }
@@ -175,20 +175,20 @@ impl Tap {
         &mut self,
         output: &mut Output,
         at: Instant,
-        seen: Seen,
+        view: QueueView,
         packet: &Packet,
-        fate: Option<Fate>,
+        outcome: Option<Outcome>,
     ) -> Result<(), Error> {
         let Some(flow) = self.network.flows.get(packet.flow as usize) else { return Ok(()) };
         self.comment.clear();
         // Writing to a text does not fail.
-        let _ = write!(self.comment, "packet={} flow={}", seen.serial, flow.name);
+        let _ = write!(self.comment, "packet={} flow={}", view.serial, flow.name);
         if matches!(&packet.body, Body::Load(_, Payload::Data(data)) if data.has(Data::RETRANSMIT)) {
             self.comment.push_str(" retransmission=yes");
         }
-        match fate {
+        match outcome {
             None => self.comment.push_str(" waiting=yes"),
-            Some(Fate { waited, marked, dropped }) => {
+            Some(Outcome { waited, marked, dropped }) => {
                 let nanos = waited.nanos();
                 let _ = write!(self.comment, " sojourn_ms={}.{:06}", nanos / 1_000_000, nanos % 1_000_000);
                 if marked {
@@ -199,7 +199,7 @@ impl Tap {
                 }
             }
         }
-        let (length, data) = output.frame.build(flow, (seen.ecn, seen.dscp), packet);
+        let (length, data) = output.frame.build(flow, (view.ecn, view.dscp), packet);
         output.writer.packet(at, length, data, PacketOption::Comment(&self.comment))
     }
 
@@ -220,7 +220,7 @@ impl Tap {
     }
 }
 
-impl Fate {
+impl Outcome {
     fn of(now: Instant, taken: &sojourn_aqm::Packet, packet: &Packet, dropped: Option<Reason>) -> Self {
         let marked = taken.ecn == Ecn::Ce && packet.ecn() != Ecn::Ce;
         Self { waited: now - taken.enqueued, marked, dropped }

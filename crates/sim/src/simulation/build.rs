@@ -1,21 +1,21 @@
 //! From the resolved network to a simulation that is ready to run.
 
 use super::clients::{Clients, Plan};
-use super::net::{Audit, Hashes, Hop, Losses, Net, Next, Place};
+use super::net::{Audit, Hashes, Hop, Losses, Net, Next, PortRef};
 use super::probes::SelfProbes;
-use super::{report, Echo, Ends, EventKind, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts};
+use super::{report, Echo, Ends, Event, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
 use crate::port::{
     Approach, Bucket, Device, Dropped, Follows, HitBook, Line, LineQueue, Medium, Port, Probe, Record, Station,
 };
-use crate::random::{fnv1a, Stream};
-use crate::scenario::{self, Network, PortKind, Start, Trace, Transport};
-use crate::traffic::Traffic;
-use crate::transport::{self, Receiver, Sender};
 use crate::wlan::{Airtime, Cell, Station as Interface};
 use sojourn_aqm::{Channel, ChannelCounts, Config, Ecn, Random, Reads, Server, Traced};
 use sojourn_measure::{Histogram, Level, Synchronisation};
+use sojourn_random::{fnv1a, Stream};
+use sojourn_scenario::{Network, PortKind, Start, Trace, Transport};
+use sojourn_traffic::Traffic;
+use sojourn_transport::{Receiver, Sender};
 use sojourn_units::{Bytes, Instant, Packets, Span, Wire};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -87,20 +87,20 @@ impl Simulation {
             options,
         };
         // Before the flows: what starts with the measurement is measured.
-        simulation.net.wheel.push(Instant::ZERO + network.warm_up, EventKind::Measure);
+        simulation.net.wheel.push(Instant::ZERO + network.warm_up, Event::Measure);
         // Before the changes: what happens with them is of the phase that they begin.
         for (number, (at, _)) in network.phases.begins.iter().enumerate() {
-            simulation.net.wheel.push(*at, EventKind::Phase(number as u32));
+            simulation.net.wheel.push(*at, Event::Phase(number as u32));
         }
         for (index, change) in network.changes.iter().enumerate() {
-            simulation.net.wheel.push(change.at, EventKind::Change(index as u32));
+            simulation.net.wheel.push(change.at, Event::Change(index as u32));
         }
         let mut shared = Default::default();
         for (index, flow) in network.flows.iter().enumerate() {
             simulation.add_flow(index as u32, flow, starts[index], &mut shared);
         }
         if let Some(series) = simulation.options.series {
-            simulation.net.wheel.push(Instant::ZERO + series, EventKind::Sample);
+            simulation.net.wheel.push(Instant::ZERO + series, Event::Sample);
         }
         simulation.open_traces();
         simulation
@@ -110,9 +110,9 @@ impl Simulation {
     fn add_flow(
         &mut self,
         index: u32,
-        flow: &scenario::Flow,
+        flow: &sojourn_scenario::Flow,
         (route, ack_route): (u32, u32),
-        shared: &mut (Arc<transport::Config>, Arc<transport::ReceiverConfig>),
+        shared: &mut (Arc<sojourn_transport::Config>, Arc<sojourn_transport::ReceiverConfig>),
     ) {
         let (seed, replication) = (self.options.seed, self.options.replication);
         let node = |n: usize| self.network.nodes.get(n).map_or("", String::as_str);
@@ -204,18 +204,18 @@ impl Simulation {
                 from + (to - from).scaled(random.uniform())
             }
         };
-        self.net.wheel.push(start, EventKind::Start(index));
+        self.net.wheel.push(start, Event::Start(index));
         if let (Traffic::Bulk { after, first, self_probes }, Some(tcp)) =
             (&flow.traffic, &mut self.hosts.ends[index as usize].tcp)
         {
             if !self_probes.is_zero() {
                 let way_back = self.network.propagation(&flow.ack_route);
                 self.hosts.probes.insert(index, Box::new(SelfProbes::new(*self_probes, way_back)));
-                self.net.wheel.push(start + *after + *self_probes, EventKind::Probe(index));
+                self.net.wheel.push(start + *after + *self_probes, Event::Probe(index));
             }
             if !after.is_zero() {
                 tcp.sender.hold(*first);
-                self.net.wheel.push(start + *after, EventKind::Emit(index));
+                self.net.wheel.push(start + *after, Event::Emit(index));
             }
         }
     }
@@ -240,7 +240,7 @@ struct Routes {
 }
 
 /// All routes, and where each flow's two begin.
-fn lay_routes(network: &Network, places: &[Place]) -> (Routes, Vec<(u32, u32)>) {
+fn lay_routes(network: &Network, places: &[PortRef]) -> (Routes, Vec<(u32, u32)>) {
     let all = || network.flows.iter().flat_map(|flow| [&flow.route, &flow.ack_route]);
     let changing = network.changing();
     let mut before = vec![Before::Unknown; network.ports.len()];
@@ -265,10 +265,10 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Routes, Vec<(u32, u32)>) 
         let start = hops.len() as u32;
         ranks.extend(ports.iter().map(|port| *port as u32).chain([u32::MAX]));
         hops.extend(ports.iter().map(|port| match places[*port] {
-            Place::Port(index) => Hop::new(Next::Port(index)),
-            Place::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
-            Place::Line(index) if Some(port) == ports.last() => Hop::new(Next::Last(index)),
-            Place::Line(index) => Hop::new(Next::Fused(index)),
+            PortRef::Port(index) => Hop::new(Next::Port(index)),
+            PortRef::Line(index) if before[*port] == Before::Several => Hop::new(Next::Line(index)),
+            PortRef::Line(index) if Some(port) == ports.last() => Hop::new(Next::Last(index)),
+            PortRef::Line(index) => Hop::new(Next::Fused(index)),
         }));
         hops.push(Hop::new(Next::End));
         if !members.is_empty() {
@@ -282,28 +282,28 @@ fn lay_routes(network: &Network, places: &[Place]) -> (Routes, Vec<(u32, u32)>) 
         }
         start
     };
-    let both = |flow: &scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
+    let both = |flow: &sojourn_scenario::Flow| (lay(&flow.route, flow.to), lay(&flow.ack_route, flow.from));
     let starts = network.flows.iter().map(both).collect();
     (routes, starts)
 }
 
 /// How far ahead each line knows what arrives, where all of it comes from hosts over one line each: the least time from there.
-fn look_ahead(network: &Network, places: &[Place], lines: &[Line], queues: &mut [LineQueue]) {
+fn look_ahead(network: &Network, places: &[PortRef], lines: &[Line], queues: &mut [LineQueue]) {
     let mut least = vec![Span::MAX; lines.len()];
     for flow in &network.flows {
         let header = match &*flow.transport {
-            Transport::Tcp { sender, .. } if sender.timestamps => transport::segment::DATA_HEADER.get(),
+            Transport::Tcp { sender, .. } if sender.timestamps => sojourn_transport::segment::DATA_HEADER.get(),
             Transport::Tcp { .. } => {
-                let saved = transport::segment::unstamped_saves(false);
-                transport::segment::DATA_HEADER.get() - u64::from(saved)
+                let saved = sojourn_transport::segment::unstamped_saves(false);
+                sojourn_transport::segment::DATA_HEADER.get() - u64::from(saved)
             }
             Transport::Udp { header, .. } => header.get(),
         };
         for route in [&flow.route, &flow.ack_route] {
             for (place, port) in route.iter().enumerate() {
-                let Place::Line(line) = places[*port] else { continue };
+                let PortRef::Line(line) = places[*port] else { continue };
                 let from_host = match place.checked_sub(1).map(|before| places[route[before]]) {
-                    Some(Place::Line(first)) if place == 1 => lines[first as usize].least(header),
+                    Some(PortRef::Line(first)) if place == 1 => lines[first as usize].least(header),
                     _ => Span::ZERO,
                 };
                 let known = &mut least[line as usize];
@@ -335,10 +335,10 @@ fn members(network: &Network) -> BTreeMap<(usize, usize), u32> {
     members
 }
 
-fn make_cells(network: &Network, options: &Options, places: &[Place]) -> Vec<Cell> {
+fn make_cells(network: &Network, options: &Options, places: &[PortRef]) -> Vec<Cell> {
     let mut stations = vec![(Vec::new(), Vec::new()); network.cells.len()];
     for (number, (port, place)) in network.ports.iter().zip(places).enumerate() {
-        if let (PortKind::Cell { cell, rate, station, access_point }, Place::Port(index)) = (port.kind, *place) {
+        if let (PortKind::Cell { cell, rate, station, access_point }, PortRef::Port(index)) = (port.kind, *place) {
             let (interfaces, towards) = &mut stations[cell];
             if station == access_point {
                 towards.push(index);
@@ -348,7 +348,7 @@ fn make_cells(network: &Network, options: &Options, places: &[Place]) -> Vec<Cel
             }
         }
     }
-    let cell = |(spec, (stations, towards)): (&scenario::Cell, (_, Vec<u32>))| {
+    let cell = |(spec, (stations, towards)): (&sojourn_scenario::Cell, (_, Vec<u32>))| {
         let airtime = spec.airtime_fairness.then(|| Airtime::new(&towards));
         Cell::new(spec, stations, airtime, options.seed, options.replication)
     };
@@ -380,13 +380,13 @@ fn pfifo_limit(config: &Config) -> Option<u32> {
 }
 
 /// Packets may overtake each other on the link behind the port.
-fn reorders(port: &scenario::Port) -> bool {
+fn reorders(port: &sojourn_scenario::Port) -> bool {
     port.impairments.as_ref().is_some_and(|impairments| impairments.reorders())
 }
 
 /// The network's ports.
 struct Ports {
-    places: Vec<Place>,
+    places: Vec<PortRef>,
     ports: Vec<Port>,
     lines: Vec<Line>,
     line_queues: Vec<LineQueue>,
@@ -395,7 +395,12 @@ struct Ports {
 }
 
 /// What a link does to packets besides carrying them, if anything.
-fn make_channel(port: &scenario::Port, delay: Span, loss: bool, options: &Options) -> Option<Box<Channel<Stream>>> {
+fn make_channel(
+    port: &sojourn_scenario::Port,
+    delay: Span,
+    loss: bool,
+    options: &Options,
+) -> Option<Box<Channel<Stream>>> {
     let mut impairments = port.impairments.as_deref().copied().unwrap_or_default();
     if loss {
         impairments.loss.get_or_insert_default();
@@ -450,12 +455,12 @@ fn make_ports(network: &Network, options: &Options) -> Ports {
             && port.device_queue.is_none()
             && matches!(medium, Medium::Link);
         if let Some(limit) = pfifo_limit(config).filter(|_| plain) {
-            places.push(Place::Line(lines.len() as u32));
+            places.push(PortRef::Line(lines.len() as u32));
             lines.push(Line::new(wire, delay));
             line_queues.push(LineQueue::new(limit));
             continue;
         }
-        places.push(Place::Port(ports.len() as u32));
+        places.push(PortRef::Port(ports.len() as u32));
         let random = Stream::new(options.seed, options.replication, &format!("queues/{}", port.name));
         let channel = make_channel(port, delay, changing.loss, options);
         let follows = |trace: &Trace| {

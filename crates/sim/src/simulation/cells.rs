@@ -1,7 +1,7 @@
 //! Frames in 802.11 cells: from the interface queues onto the channel and off it.
 
 use super::net::Net;
-use super::EventKind;
+use super::Event;
 use crate::wlan::Fate;
 use sojourn_units::Instant;
 
@@ -57,7 +57,7 @@ impl Net {
         if due != channel.look_at {
             channel.look_at = due;
             if due != Instant::NEVER {
-                self.wheel.push(due, EventKind::Access(cell));
+                self.wheel.push(due, Event::Access(cell));
             }
         }
     }
@@ -91,7 +91,7 @@ impl Net {
             }
             interface.busy_until = done;
             interface.waking = true;
-            self.wheel.push(done, EventKind::Free(port));
+            self.wheel.push(done, Event::Free(port));
             self.cell_deliver(cell, station, arrival);
         }
         self.cell_schedule(cell);

@@ -11,14 +11,14 @@
 //!
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
-use super::net::{Net, Way};
-use super::{EventKind, Simulation, Stands, Tcp, TcpCounts};
-use crate::application::{Client, Get, Measured, Orders};
+use super::net::{Egress, Net};
+use super::{Event, Simulation, Stands, Tcp, TcpCounts};
 use crate::packet::{Body, Datagram, Load, Payload};
-use crate::random::Stream;
-use crate::transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
-use crate::transport::{self, Receiver, ReceiverConfig, Sender};
 use sojourn_aqm::{Ecn, Random};
+use sojourn_random::Stream;
+use sojourn_traffic::application::{Client, Get, Measured, Orders};
+use sojourn_transport::segment::{unstamped_saves, DATA_HEADER, SYN_HEADER};
+use sojourn_transport::{Receiver, ReceiverConfig, Sender};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ struct Connection {
     tcp: Tcp,
     /// Seeds of congestion control.
     seeds: Stream,
-    sender: Arc<transport::Config>,
+    sender: Arc<sojourn_transport::Config>,
     receiver: Arc<ReceiverConfig>,
     stage: Stage,
     /// It has been opened.
@@ -100,8 +100,8 @@ pub(super) struct Plan {
     pub flow: u32,
     pub group: usize,
     /// Of data, and of acknowledgements.
-    pub ways: (Way, Way),
-    pub sender: Arc<transport::Config>,
+    pub ways: (Egress, Egress),
+    pub sender: Arc<sojourn_transport::Config>,
     pub receiver: Arc<ReceiverConfig>,
     pub seeds: Stream,
     pub hash: u32,
@@ -272,7 +272,7 @@ impl Clients {
             let one = &mut self.users[user as usize];
             one.begun = true;
             if let Some(stop) = one.stop {
-                net.wheel.push(stop, EventKind::Stop(flow));
+                net.wheel.push(stop, Event::Stop(flow));
             }
             self.wake(net, user);
         }
@@ -347,7 +347,7 @@ impl Clients {
             user.wake_at = orders.wake_at;
             if user.wake_at != Instant::NEVER {
                 if let Some(connection) = self.connections.get(first as usize) {
-                    net.wheel.push(user.wake_at, EventKind::Client(connection.flow));
+                    net.wheel.push(user.wake_at, Event::Client(connection.flow));
                 }
             }
         }
@@ -362,10 +362,10 @@ impl Clients {
 
 /// `hints`: somebody reads those of its segments.
 fn new_tcp(
-    sender: &Arc<transport::Config>,
+    sender: &Arc<sojourn_transport::Config>,
     receiver: &Arc<ReceiverConfig>,
     seed: u64,
-    ways: (Way, Way),
+    ways: (Egress, Egress),
     hints: bool,
 ) -> Tcp {
     let mut endpoint = Sender::seeded(Arc::clone(sender), seed);
@@ -397,8 +397,8 @@ impl Connection {
         // Another port, so that queues take it for another flow.
         self.hash = self.hash.wrapping_mul(0x9e37_79b1).wrapping_add(1);
         if self.is_open {
-            net.settle_way(self.tcp.way);
-            net.settle_way(self.tcp.ack_way);
+            net.settle_route(self.tcp.way);
+            net.settle_route(self.tcp.ack_way);
             if let Some(hashes) = net.hashes.get_mut(self.flow as usize) {
                 hashes.flow = self.hash;
             }
@@ -440,7 +440,7 @@ impl Connection {
         let timeout = if is_syn { self.sender.initial_rto } else { self.tcp.sender.rto() };
         let timeout = Span::from_nanos(timeout.nanos().saturating_mul(1 << self.backoff.min(DOUBLINGS)));
         self.retry_at = net.now + timeout.min(self.sender.max_rto);
-        net.wheel.push(self.retry_at, EventKind::Client(self.flow));
+        net.wheel.push(self.retry_at, Event::Client(self.flow));
     }
 
     /// The server takes the connection: its SYN-ACK leaves a nanosecond later, so that nothing of an earlier connection is as young.
@@ -452,7 +452,7 @@ impl Connection {
         self.tcp.mark = 0;
         self.is_open = true;
         self.opened = net.now + Span::from_nanos(1);
-        net.wheel.push(self.opened, EventKind::Client(self.flow));
+        net.wheel.push(self.opened, Event::Client(self.flow));
     }
 
     /// Of all connections so far.
@@ -473,9 +473,8 @@ impl Simulation {
 mod tests {
     use super::*;
     use crate::packet::{Packed, Packet};
-    use crate::scenario;
     use crate::simulation::Options;
-    use crate::transport::{Ack, Data};
+    use sojourn_transport::{Ack, Data};
     use sojourn_units::Bytes;
 
     #[test]
@@ -486,7 +485,7 @@ mod tests {
         let text = "name = \"t\"\nduration = \"1 s\"\n[[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\n\
                     delay = \"20 ms\"\n[[flows]]\nname = \"w\"\nfrom = \"a\"\nto = \"b\"\n\
                     traffic = { kind = \"web\", objects = 1, connections = 1, object_size = \"30 kB\" }\n";
-        let document = scenario::load(text, "t", &[]).expect("a scenario");
+        let document = sojourn_scenario::load(text, "t", &[]).expect("a scenario");
         let network = Arc::new(document.resolve().expect("a network"));
         let mut simulation = Simulation::new(network, Options::default());
         // Until data is on its way over the second connection.

@@ -1,12 +1,12 @@
 //! Packets at hosts: applications, TCP and UDP.
 
-use super::net::{Net, Way};
-use super::{Ends, EventKind, FlowMeter, Hosts, Paused, Simulation, Stands, Tcp, TcpCounts};
+use super::net::{Egress, Net};
+use super::{Ends, Event, FlowMeter, Hosts, Paused, Simulation, Stands, Tcp, TcpCounts};
 use crate::packet::{Body, Datagram, Load, Packed, Payload};
-use crate::transport::segment::unstamped_saves;
-use crate::transport::{Ack, AckAction, Data, Hints, Path};
 use sojourn_aqm::Ecn;
 use sojourn_measure::Histogram;
+use sojourn_transport::segment::unstamped_saves;
+use sojourn_transport::{Ack, AckAction, Data, Hints, Path};
 use sojourn_units::{Bytes, Instant};
 
 impl Simulation {
@@ -22,7 +22,7 @@ impl Simulation {
         let flow = &mut self.hosts.flows[index as usize];
         flow.begun = true;
         if let Some(stop) = flow.stop {
-            self.net.wheel.push(stop, EventKind::Stop(index));
+            self.net.wheel.push(stop, Event::Stop(index));
         }
         if flow.source.is_some() {
             self.schedule_emission(index);
@@ -103,7 +103,7 @@ impl Simulation {
         let Some(source) = &mut flow.source else { return };
         let emission = source.next(&mut flow.random);
         flow.next_bytes = emission.bytes;
-        self.net.wheel.push(self.net.now + emission.gap, EventKind::Emit(index));
+        self.net.wheel.push(self.net.now + emission.gap, Event::Emit(index));
     }
 
     /// A source hands over its next packet, or an application that has waited begins to write.
@@ -167,7 +167,7 @@ impl Simulation {
             if self.net.wheel.is_over(now) {
                 return self.retransmit_now(index);
             }
-            return self.net.wheel.push_late(now, EventKind::RetransmitNow(index));
+            return self.net.wheel.push_late(now, Event::RetransmitNow(index));
         }
         tcp.retransmit_at = Instant::NEVER;
         tcp.pump(&mut self.net, index);
@@ -211,12 +211,12 @@ impl Simulation {
             if self.net.wheel.is_over(now) {
                 return self.acknowledge_now(index);
             }
-            return self.net.wheel.push_late(now, EventKind::AcknowledgeNow(index));
+            return self.net.wheel.push_late(now, Event::AcknowledgeNow(index));
         }
         // One that has moved later is armed again.
         tcp.acknowledge_at = timer;
         if timer != Instant::NEVER {
-            self.net.wheel.push(timer, EventKind::Acknowledge(index));
+            self.net.wheel.push(timer, Event::Acknowledge(index));
         }
     }
 
@@ -396,7 +396,7 @@ impl Hosts {
 struct Host<'a> {
     net: &'a mut Net,
     flow: u32,
-    way: Way,
+    way: Egress,
     unstamped: bool,
     /// The packet that has arrived, whose slot is free again.
     arrived: u32,
@@ -496,11 +496,11 @@ impl Tcp {
     fn arm_sender(&mut self, net: &mut Net, index: u32, (timer, pace): (Instant, Instant)) {
         if timer < self.retransmit_at {
             self.retransmit_at = timer;
-            net.wheel.push(timer, EventKind::Retransmit(index));
+            net.wheel.push(timer, Event::Retransmit(index));
         }
         if pace < self.pace_at {
             self.pace_at = pace;
-            net.wheel.push(pace, EventKind::Pace(index));
+            net.wheel.push(pace, Event::Pace(index));
         }
     }
 
@@ -540,7 +540,7 @@ impl Tcp {
     fn arm_acknowledgement_at(&mut self, net: &mut Net, index: u32, timer: Instant) {
         if timer < self.acknowledge_at {
             self.acknowledge_at = timer;
-            net.wheel.push(timer, EventKind::Acknowledge(index));
+            net.wheel.push(timer, Event::Acknowledge(index));
         }
     }
 

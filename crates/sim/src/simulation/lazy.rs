@@ -1,9 +1,9 @@
 //! Ports that are computed late: arrivals and ends of transmissions, each as of its instant, when the next packet comes or
 //! before what they send can be seen.
 
-use super::net::{before, rank, Hashes, Hop, Net, Next, Way};
+use super::net::{before, rank, Egress, Hashes, Hop, Net, Next};
 use super::ports::stamped;
-use super::EventKind;
+use super::Event;
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
 use crate::port::{Dropped, Line, LineQueue, Port, Probe};
@@ -12,7 +12,7 @@ use sojourn_units::{Instant, Span};
 
 /// A packet on its way from a port.
 #[derive(Clone, Copy)]
-struct Gone {
+struct Departure {
     handle: u32,
     /// Where it goes next.
     hop: u32,
@@ -23,7 +23,7 @@ struct Gone {
 }
 
 /// What happens at a lazy port that concerns others.
-enum Turn {
+enum PortEvent {
     /// Nothing more.
     Over,
     /// A packet arrives while the link is free, or somebody watches.
@@ -31,9 +31,9 @@ enum Turn {
     /// A transmission ends at a port that somebody watches, or whose link does more than to carry packets.
     Free(Instant),
     /// A packet goes on.
-    Gone(Gone),
+    Departure(Departure),
     /// Packets have been dropped; then one may go on.
-    Dropped(Instant, Option<Gone>),
+    Dropped(Instant, Option<Departure>),
     /// A line behind the port drops a packet: which, and which line.
     Lost(u32, u32, Instant),
 }
@@ -45,10 +45,10 @@ impl Net {
         let Self { ports, slab, ranks, wheel, .. } = self;
         let port = &mut ports[index as usize];
         if !port.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
-            return wheel.push(at, EventKind::Enqueue(handle));
+            return wheel.push(at, Event::Enqueue(handle));
         }
         if !port.lazy {
-            return wheel.push_late(at, EventKind::Approach(index));
+            return wheel.push_late(at, Event::Approach(index));
         }
         // While it sends, it will be called back for what it sends now, which comes first.
         if !port.waking {
@@ -78,7 +78,7 @@ impl Net {
     ///
     /// Bound: the length of the route.
     #[cold]
-    pub(super) fn settle_way(&mut self, way: Way) {
+    pub(super) fn settle_route(&mut self, way: Egress) {
         for hop in self.hops(way) {
             if let Next::Port(index) = self.routes[hop].next() {
                 self.settle_before_now(index);
@@ -102,19 +102,19 @@ impl Net {
         let nested = std::mem::replace(&mut self.catching_up, true);
         loop {
             match self.proceed(index, until) {
-                Turn::Over => break,
-                Turn::Arrival(at, handle) => {
+                PortEvent::Over => break,
+                PortEvent::Arrival(at, handle) => {
                     self.ports[index as usize].ask_late(at, &mut self.dropped);
                     self.enqueue(index, handle, at);
                 }
-                Turn::Free(at) => self.link_free(index, at),
-                Turn::Gone(Gone { handle, hop, bytes, at }) => self.go_on(handle, hop, bytes, at),
-                Turn::Lost(handle, line, at) => self.lose_at_line(handle, line, at),
-                Turn::Dropped(now, gone) => {
+                PortEvent::Free(at) => self.link_free(index, at),
+                PortEvent::Departure(Departure { handle, hop, bytes, at }) => self.forward(handle, hop, bytes, at),
+                PortEvent::Lost(handle, line, at) => self.lose_at_line(handle, line, at),
+                PortEvent::Dropped(now, departure) => {
                     self.count_drops(index, now);
-                    if let Some(Gone { handle, hop, bytes, at }) = gone {
+                    if let Some(Departure { handle, hop, bytes, at }) = departure {
                         self.ports[index as usize].left_behind();
-                        self.go_on(handle, hop, bytes, at);
+                        self.forward(handle, hop, bytes, at);
                     }
                 }
             }
@@ -131,42 +131,48 @@ impl Net {
     /// A transmission that ends at the very instant of an arrival ends first: ties are common where acknowledgements clock
     /// the packets, and must not depend on how the end is noticed.
     #[inline(always)]
-    fn proceed(&mut self, index: u32, until: Instant) -> Turn {
+    fn proceed(&mut self, index: u32, until: Instant) -> PortEvent {
         let Self { ports, slab, hashes, dropped, routes, lines, line_queues, wheel, ahead_to, .. } = self;
         let port = &mut ports[index as usize];
         let plain = port.probe.watch.is_none() && port.probe.system.is_none() && port.channel.is_none();
         let Port { server, probe, pending, busy_until, waking, unasked, delay, .. } = port;
         let (opened, mut cx) = server.open(dropped);
-        let around = Around { slab, hashes, routes, lines, line_queues, wheel, ahead_to: *ahead_to };
+        let surroundings = Surroundings { slab, hashes, routes, lines, line_queues, wheel, ahead_to: *ahead_to };
         let delay = *delay;
         match opened {
             Opened { tail_drop: Some(session), .. } => {
-                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }
-                    .go_on(&mut cx, around, until)
+                BusyPort { session, probe, pending, busy_until, waking, unasked, delay, plain }.run_until(
+                    &mut cx,
+                    surroundings,
+                    until,
+                )
             }
             Opened { other: Some(session), .. } => {
-                Work { session, probe, pending, busy_until, waking, unasked, delay, plain }
-                    .go_on(&mut cx, around, until)
+                BusyPort { session, probe, pending, busy_until, waking, unasked, delay, plain }.run_until(
+                    &mut cx,
+                    surroundings,
+                    until,
+                )
             }
-            Opened { .. } => Turn::Over,
+            Opened { .. } => PortEvent::Over,
         }
     }
 }
 
-/// What lies around a port.
-struct Around<'a> {
+/// What lies surroundings a port.
+struct Surroundings<'a> {
     slab: &'a mut Slab,
     hashes: &'a [Hashes],
     routes: &'a [Hop],
     lines: &'a mut [Line],
     line_queues: &'a mut Vec<LineQueue>,
-    wheel: &'a mut Wheel<EventKind>,
+    wheel: &'a mut Wheel<Event>,
     /// See [`Net::ahead_to`].
     ahead_to: Instant,
 }
 
 /// A lazy port at work.
-struct Work<'a, D: ?Sized> {
+struct BusyPort<'a, D: ?Sized> {
     session: Session<'a, D>,
     probe: &'a mut Probe,
     pending: &'a mut Lane<u32>,
@@ -178,39 +184,39 @@ struct Work<'a, D: ?Sized> {
     plain: bool,
 }
 
-impl<D: Discipline + ?Sized> Work<'_, D> {
+impl<D: Discipline + ?Sized> BusyPort<'_, D> {
     /// As [`Net::proceed`].
     #[inline(always)]
-    fn go_on(&mut self, cx: &mut Cx<'_>, around: Around<'_>, until: Instant) -> Turn {
+    fn run_until(&mut self, cx: &mut Cx<'_>, surroundings: Surroundings<'_>, until: Instant) -> PortEvent {
         loop {
             if *self.waking && *self.busy_until <= self.pending.first.min(until) {
                 let now = *self.busy_until;
                 if !self.plain {
-                    return Turn::Free(now);
+                    return PortEvent::Free(now);
                 }
-                let gone = self.give(cx, now, around.slab);
+                let departure = self.dequeue(cx, now, surroundings.slab);
                 if cx.has_dropped {
-                    return Turn::Dropped(now, gone);
+                    return PortEvent::Dropped(now, departure);
                 }
-                let Some(Gone { handle, hop, bytes, at }) = gone else { continue };
-                let Next::Last(line) = around.routes[hop as usize].next() else {
-                    return Turn::Gone(Gone { handle, hop, bytes, at });
+                let Some(Departure { handle, hop, bytes, at }) = departure else { continue };
+                let Next::Last(line) = surroundings.routes[hop as usize].next() else {
+                    return PortEvent::Departure(Departure { handle, hop, bytes, at });
                 };
-                if at > around.ahead_to {
-                    return Turn::Gone(Gone { handle, hop, bytes, at });
+                if at > surroundings.ahead_to {
+                    return PortEvent::Departure(Departure { handle, hop, bytes, at });
                 }
-                match around.lines[line as usize].enter(around.line_queues, line, at, bytes) {
-                    Some(at) => around.wheel.push(at, EventKind::Deliver(handle)),
-                    None => return Turn::Lost(handle, line, at),
+                match surroundings.lines[line as usize].enter(surroundings.line_queues, line, at, bytes) {
+                    Some(at) => surroundings.wheel.push(at, Event::Deliver(handle)),
+                    None => return PortEvent::Lost(handle, line, at),
                 }
             } else {
-                let Some((now, handle)) = self.pending.pop_until(until) else { return Turn::Over };
+                let Some((now, handle)) = self.pending.pop_until(until) else { return PortEvent::Over };
                 if !(self.plain && *self.waking) {
-                    return Turn::Arrival(now, handle);
+                    return PortEvent::Arrival(now, handle);
                 }
-                self.take(cx, now, handle, around.slab, around.hashes);
+                self.enqueue(cx, now, handle, surroundings.slab, surroundings.hashes);
                 if cx.has_dropped {
-                    return Turn::Dropped(now, None);
+                    return PortEvent::Dropped(now, None);
                 }
             }
         }
@@ -218,7 +224,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
 
     /// A packet arrives at `now`, while another is being sent: the discipline takes it, or drops some.
     #[inline(always)]
-    fn take(&mut self, cx: &mut Cx<'_>, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, now: Instant, handle: u32, slab: &Slab, hashes: &[Hashes]) {
         let sent = slab.get(handle);
         let (serial, overhead) = (self.session.number(), self.session.wire.overhead());
         let packet = stamped(serial, overhead, handle, sent, &hashes[sent.flow as usize]);
@@ -229,7 +235,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
 
     /// A transmission ends at `now`, and the discipline gives the next packet, if it has one.
     #[inline(always)]
-    fn give(&mut self, cx: &mut Cx<'_>, now: Instant, slab: &mut Slab) -> Option<Gone> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>, now: Instant, slab: &mut Slab) -> Option<Departure> {
         let Dequeued::Packet(packet) = self.session.depart(cx, now) else {
             *self.waking = false;
             return None;
@@ -248,7 +254,7 @@ impl<D: Discipline + ?Sized> Work<'_, D> {
         *self.waking = self.probe.waiting.get() > 0;
         *self.unasked = !*self.waking;
         let bytes = packet.bytes - self.session.wire.overhead();
-        Some(Gone { handle: packet.handle, hop: record.hop + 1, bytes, at: until.later(self.delay) })
+        Some(Departure { handle: packet.handle, hop: record.hop + 1, bytes, at: until.later(self.delay) })
     }
 }
 
@@ -280,12 +286,12 @@ impl Port {
 
     /// Sees to it that a lazy port is looked at before the next packet that it sends can reach the far end.
     #[inline(always)]
-    pub(super) fn call_back(&mut self, index: u32, wheel: &mut Wheel<EventKind>) {
+    pub(super) fn call_back(&mut self, index: u32, wheel: &mut Wheel<Event>) {
         let next = if self.waking { self.busy_until } else { self.pending.first.max(self.busy_until) };
         let at = next + self.delay;
         if at < self.wake_at {
             self.wake_at = at;
-            wheel.push_late(at, EventKind::Free(index));
+            wheel.push_late(at, Event::Free(index));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What lies between hosts: packets on their routes, through ports and lines.
 
-use super::EventKind;
+use super::Event;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
 use crate::port::{Approach, Dropped, Line, LineQueue, Port};
-use crate::random::Stream;
 use crate::wlan::Cell;
 use sojourn_measure::{Level, LossEvents, Synchronisation};
+use sojourn_random::Stream;
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Hop {
 
 /// How a host's packets set out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct Egress {
     /// The first hop that is not the host's own line.
     hop: u32,
     /// The host's own line; of no line where it has none.
@@ -71,7 +71,7 @@ pub(super) struct Way {
 
 /// Where one of the network's ports is found.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum PortRef {
     Port(u32),
     Line(u32),
 }
@@ -151,7 +151,7 @@ pub(super) struct Net {
     pub now: Instant,
     /// A scheme, or a decision log, reads congestion windows in packets.
     pub windows_read: bool,
-    pub wheel: Wheel<EventKind>,
+    pub wheel: Wheel<Event>,
     pub slab: Slab,
     /// All routes one after another.
     pub routes: Vec<Hop>,
@@ -180,7 +180,7 @@ pub(super) struct Net {
     pub catching_up: bool,
     pub audit: Audit,
     /// Where each of the network's ports is found.
-    pub places: Vec<Place>,
+    pub places: Vec<PortRef>,
     /// For each bus: the instant at which the channel is idle again.
     pub bus_idle: Vec<Instant>,
     /// The 802.11 cells.
@@ -208,17 +208,17 @@ pub(super) fn before(now: Instant) -> Instant {
 
 impl Net {
     /// The way of packets that a host sends along the route that begins at `route`.
-    pub fn way(&self, route: u32) -> Way {
+    pub fn way(&self, route: u32) -> Egress {
         let hop = |place: u32| self.routes[place as usize];
         // What a host sends over a line of its own is on its way to the next hop at once.
         match hop(route).next() {
-            Next::Fused(line) => Way { hop: route + 1, line, next: hop(route + 1) },
-            _ => Way { hop: route, line: u32::MAX, next: hop(route) },
+            Next::Fused(line) => Egress { hop: route + 1, line, next: hop(route + 1) },
+            _ => Egress { hop: route, line: u32::MAX, next: hop(route) },
         }
     }
 
     /// The places in `routes` of the hops of a way that are no line of the host's own.
-    pub fn hops(&self, way: Way) -> std::ops::Range<usize> {
+    pub fn hops(&self, way: Egress) -> std::ops::Range<usize> {
         let first = way.hop as usize;
         let count = self.routes[first..].iter().take_while(|hop| hop.next() != Next::End).count();
         first..first + count
@@ -228,7 +228,7 @@ impl Net {
     ///
     /// Inlined, so that the packet is put together where it will lie.
     #[inline(always)]
-    pub fn launch(&mut self, body: Body, flow: u32, way: Way, bytes: u32) {
+    pub fn launch(&mut self, body: Body, flow: u32, way: Egress, bytes: u32) {
         let handle = self.slab.insert(Packet { body, flow, hop: way.hop });
         self.audit.sent += 1;
         self.set_out(handle, way, bytes);
@@ -236,7 +236,7 @@ impl Net {
 
     /// As [`Net::launch`], of one of several segments in a row, which are on their way to a port.
     #[inline(always)]
-    pub fn launch_next(&mut self, body: Body, flow: u32, way: Way, bytes: u32) {
+    pub fn launch_next(&mut self, body: Body, flow: u32, way: Egress, bytes: u32) {
         let handle = self.slab.insert(Packet { body, flow, hop: way.hop });
         self.audit.sent += 1;
         let (Next::Port(port), Some(line)) = (way.next.next(), self.lines.get_mut(way.line as usize)) else {
@@ -250,7 +250,7 @@ impl Net {
 
     /// A packet of `bytes` leaves its host.
     #[inline(never)]
-    fn set_out(&mut self, handle: u32, way: Way, bytes: u32) {
+    fn set_out(&mut self, handle: u32, way: Egress, bytes: u32) {
         let Some(line) = self.lines.get_mut(way.line as usize) else {
             return self.set_out_apart(handle, way.hop, bytes);
         };
@@ -277,7 +277,7 @@ impl Net {
             }
             Next::Port(port) if self.ports[port as usize].is_passed => self.reach_port(handle),
             Next::Port(port) => self.arrive(port, handle),
-            Next::Fused(_) | Next::Last(_) => self.go_on(handle, hop, bytes, self.now),
+            Next::Fused(_) | Next::Last(_) => self.forward(handle, hop, bytes, self.now),
             // A route is never empty.
             Next::End => {}
         }
@@ -321,7 +321,7 @@ impl Net {
         if found.lazy {
             found.call_back(port, wheel);
         } else {
-            wheel.push_late(*now, EventKind::Approach(port));
+            wheel.push_late(*now, Event::Approach(port));
         }
     }
 
@@ -329,26 +329,26 @@ impl Net {
     #[inline(always)]
     fn cross(&mut self, handle: u32, line: u32, hop: u32, bytes: u32, now: Instant) {
         match self.lines[line as usize].enter(&mut self.line_queues, line, now, bytes) {
-            Some(at) => self.go_on(handle, hop + 1, bytes, at),
+            Some(at) => self.forward(handle, hop + 1, bytes, at),
             None => self.lose_at_line(handle, line, now),
         }
     }
 
     /// A packet of `bytes` has been sent and reaches its next hop at `at`.
     pub fn travel(&mut self, handle: u32, bytes: u32, at: Instant) {
-        self.go_on(handle, self.slab.get(handle).hop + 1, bytes, at);
+        self.forward(handle, self.slab.get(handle).hop + 1, bytes, at);
     }
 
     /// A packet of `bytes` reaches its hop `hop` at `at`; hops that need no event are taken at once.
     #[inline(always)]
-    pub fn go_on(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
+    pub fn forward(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
         match self.routes[hop as usize].next() {
             Next::Last(line) => {
                 if at > self.ahead_to && self.waits_for_end(handle, line, hop, at) {
                     return;
                 }
                 match self.lines[line as usize].enter(&mut self.line_queues, line, at, bytes) {
-                    Some(at) => self.wheel.push(at, EventKind::Deliver(handle)),
+                    Some(at) => self.wheel.push(at, Event::Deliver(handle)),
                     None => self.lose_at_line(handle, line, at),
                 }
             }
@@ -366,7 +366,7 @@ impl Net {
                 }
                 self.cross_next(handle, line, hop, bytes, at);
             }
-            Next::End => self.wheel.push(at, EventKind::Deliver(handle)),
+            Next::End => self.wheel.push(at, Event::Deliver(handle)),
         }
     }
 
@@ -377,7 +377,7 @@ impl Net {
     fn waits_for_end(&mut self, handle: u32, line: u32, hop: u32, at: Instant) -> bool {
         if at > self.end {
             self.slab.get_mut(handle).hop = hop;
-            self.wheel.push(at, EventKind::Cross(handle));
+            self.wheel.push(at, Event::Cross(handle));
             return true;
         }
         self.begin_line(line as usize);
@@ -392,10 +392,10 @@ impl Net {
         }
     }
 
-    /// As [`Net::go_on`], after a hop that was no line.
+    /// As [`Net::forward`], after a hop that was no line.
     #[inline(never)]
     fn go_far(&mut self, handle: u32, hop: u32, bytes: u32, at: Instant) {
-        self.go_on(handle, hop, bytes, at);
+        self.forward(handle, hop, bytes, at);
     }
 
     /// As [`Net::cross`], behind another hop.
@@ -426,7 +426,7 @@ impl Net {
         let Self { slab, ranks, .. } = self;
         if !approach.pending.insert(at, handle, |handle| rank(slab, ranks, handle)) {
             approach.apart += 1;
-            self.wheel.push(at, EventKind::Cross(handle));
+            self.wheel.push(at, Event::Cross(handle));
             return;
         }
         // What comes at this instant may yet be followed by what goes before it.
@@ -462,7 +462,7 @@ impl Net {
         let at = first + self.lines[line as usize].delay;
         if at < approach.wake_at {
             approach.wake_at = at;
-            self.wheel.push_late(at, EventKind::Look(line));
+            self.wheel.push_late(at, Event::Look(line));
         }
     }
 
@@ -511,7 +511,7 @@ impl Net {
         let delay = self.lines[line as usize].queueing_delay(&self.line_queues[line as usize]);
         if at > self.now {
             self.lost.insert(handle, delay);
-            return self.wheel.push(at, EventKind::Lose(handle));
+            return self.wheel.push(at, Event::Lose(handle));
         }
         self.lose_at(handle, at, delay);
     }
@@ -534,19 +534,19 @@ impl Net {
             let rtt = losses.base_rtt + delay;
             self.losses_untold.push(Loss { at: now, flow: packet.flow, ordinal, rtt });
             if self.losses_untold.len().is_multiple_of(LOSSES) {
-                self.wheel.push(self.now, EventKind::Tell);
+                self.wheel.push(self.now, Event::Tell);
             }
         }
     }
 
     /// Puts the losses before the present in order. Nothing more is heard of that time.
-    pub fn tell_losses(&mut self) {
+    pub fn report_losses(&mut self) {
         self.settle_before();
-        self.tell_losses_before(self.now);
+        self.report_losses_before(self.now);
     }
 
     /// Puts the losses before `until` in order, all of which are known.
-    pub fn tell_losses_before(&mut self, until: Instant) {
+    pub fn report_losses_before(&mut self, until: Instant) {
         let mut untold = std::mem::take(&mut self.losses_untold);
         untold.sort_unstable();
         let known = untold.partition_point(|loss| loss.at < until);

@@ -1,12 +1,12 @@
 //! Packets at ports that run a discipline: queueing, sending, and the shared channel of a bus.
 
 use super::net::{Hashes, Net};
-use super::EventKind;
+use super::Event;
 use crate::packet::{Body, Packet as Sent, Payload};
 use crate::port::{Medium, Port, Station};
-use crate::scenario::Change;
 use sojourn_aqm::{AckFields, Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
+use sojourn_scenario::Change;
 use sojourn_units::{Bytes, Instant, Span};
 
 /// ns-3's CsmaNetDevice: slot, longest back-off in slots, exponent, attempts.
@@ -202,10 +202,10 @@ impl Net {
         // The event that would look at it finds it otherwise busy.
         port.wake_at = Instant::NEVER;
         if port.waking {
-            wheel.push(port.busy_until, EventKind::Free(index));
+            wheel.push(port.busy_until, Event::Free(index));
         }
         // Bound: what is on its way there.
-        port.pending.backwards().for_each(|(at, _)| wheel.push_late(*at, EventKind::Approach(index)));
+        port.pending.backwards().for_each(|(at, _)| wheel.push_late(*at, Event::Approach(index)));
     }
 
     /// Frees what a discipline has dropped.
@@ -253,7 +253,7 @@ impl Net {
                 taken = Some(Taken { handle: packet.handle, bytes: packet.bytes });
             }
             Dequeued::Empty => {}
-            Dequeued::NotBefore(at) => wheel.push(at.max(now + Span::from_nanos(1)), EventKind::Release(index)),
+            Dequeued::NotBefore(at) => wheel.push(at.max(now + Span::from_nanos(1)), Event::Release(index)),
         }
         dropped.logs = false;
         if !dropped.packets.is_empty() {
@@ -278,7 +278,7 @@ impl Net {
                     port.waking = true;
                     port.unasked = false;
                     if !port.lazy {
-                        self.wheel.push(port.busy_until, EventKind::Free(index));
+                        self.wheel.push(port.busy_until, Event::Free(index));
                     }
                 }
             }
@@ -343,14 +343,14 @@ impl Net {
         let arrival = port.busy_until + port.delay;
         // A lazy port is called back by whoever brings it up to the present.
         if port.waking && !port.lazy {
-            self.wheel.push(port.busy_until, EventKind::Free(index));
+            self.wheel.push(port.busy_until, Event::Free(index));
         }
-        self.go(index, handle, bytes - overhead, arrival);
+        self.transmit(index, handle, bytes - overhead, arrival);
     }
 
     /// A packet of `bytes` has been sent by a port and reaches its next hop at `at`, unless the link has other plans.
     #[inline(always)]
-    pub(super) fn go(&mut self, index: u32, handle: u32, bytes: u32, at: Instant) {
+    pub(super) fn transmit(&mut self, index: u32, handle: u32, bytes: u32, at: Instant) {
         if self.ports[index as usize].channel.is_some() {
             return self.go_through(index, handle, at);
         }
@@ -452,7 +452,7 @@ impl Net {
             // The channel is taken until the frame has reached the last station.
             self.bus_idle[bus as usize] = arrival;
             port.waking = true;
-            self.wheel.push(port.busy_until, EventKind::Free(index));
+            self.wheel.push(port.busy_until, Event::Free(index));
             self.travel(handle, bytes, arrival);
             return;
         }
@@ -473,7 +473,7 @@ impl Net {
         let most = ((1_u32 << retries.min(MAX_EXPONENT)) - 1).min(MAX_SLOTS);
         // ns-3 truncates a real number uniform in [1, most), so `most` itself comes up only when it is 1.
         let slots = 1 + self.backoff.below(u64::from(most.max(2) - 1));
-        self.wheel.push(now + SLOT * slots, EventKind::Retry(index));
+        self.wheel.push(now + SLOT * slots, Event::Retry(index));
     }
 }
 

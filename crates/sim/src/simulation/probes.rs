@@ -5,7 +5,7 @@
 //! takes the propagation delay of the way back.
 
 use super::report::Series;
-use super::{EventKind, Simulation};
+use super::{Event, Simulation};
 use sojourn_units::{Instant, Span};
 use std::collections::VecDeque;
 
@@ -56,6 +56,6 @@ impl Simulation {
             probes.pending.push_back((end, now));
             tcp.mark = tcp.mark.min(end);
         }
-        self.net.wheel.push(now + probes.interval, EventKind::Probe(index));
+        self.net.wheel.push(now + probes.interval, Event::Probe(index));
     }
 }

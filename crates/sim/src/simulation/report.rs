@@ -1,6 +1,6 @@
 //! What a run reports.
 
-use super::net::Place;
+use super::net::PortRef;
 use super::state::{Counts, Internals};
 use super::{RunError, Simulation};
 use crate::engine::Wheel;
@@ -216,7 +216,7 @@ pub(super) const ALL: &str = "all";
 impl Simulation {
     /// The warm-up is over: measures begin.
     pub(super) fn begin_measurement(&mut self) {
-        self.net.tell_losses();
+        self.net.report_losses();
         self.sample_warm_up();
         let now = self.net.now;
         for index in 0..self.net.ports.len() {
@@ -260,7 +260,7 @@ impl Simulation {
     pub(super) fn finish(mut self) -> Result<RunReport, RunError> {
         self.net.now = self.end;
         self.net.settle_all(self.end);
-        self.net.tell_losses_before(Instant::NEVER);
+        self.net.report_losses_before(Instant::NEVER);
         for index in 0..self.net.ports.len() {
             let port = &mut self.net.ports[index];
             port.probe.finish(self.end);
@@ -353,7 +353,7 @@ impl Simulation {
         let mut flaws = Vec::new();
         for (place, spec) in self.net.places.iter().zip(&self.network.ports) {
             // What waits in a line is on its way already: its arrival is scheduled.
-            let Place::Port(index) = *place else { continue };
+            let PortRef::Port(index) = *place else { continue };
             let port = &self.net.ports[index as usize];
             queued += port.device.as_ref().map_or(0, |device| device.handles.len() as u64);
             if let Medium::Bus { station: Station::Contending { .. }, .. } = port.medium {

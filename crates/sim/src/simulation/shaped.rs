@@ -1,7 +1,7 @@
 //! Ports whose link is shaped by a token bucket: packets leave whole, and the next waits while the bucket owes.
 
 use super::net::Net;
-use super::EventKind;
+use super::Event;
 use crate::port::{Medium, Port};
 use sojourn_units::{Bytes, Instant, Span};
 
@@ -35,7 +35,7 @@ impl Net {
             let settled_at = bucket.settled_at();
             if settled_at > now {
                 (port.waking, port.busy_until) = (true, settled_at);
-                self.wheel.push(settled_at, EventKind::Free(index));
+                self.wheel.push(settled_at, Event::Free(index));
                 return;
             }
             let Some(handle) = self.next_for_wire(index) else { return };
@@ -50,7 +50,7 @@ impl Net {
             }
             let at = now + port.delay;
             self.sent(index, now);
-            self.go(index, handle, bytes, at);
+            self.transmit(index, handle, bytes, at);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a queue under test has come to when the run ends: its counts since the start, what waits, and its internals.
 
-use super::net::Place;
+use super::net::PortRef;
 use super::Simulation;
 use crate::port::Port;
 use serde::Serialize;
@@ -94,7 +94,7 @@ impl Port {
 impl Simulation {
     /// The state of the network's port number `index` now; nothing for a port that runs no discipline.
     pub(super) fn state(&mut self, index: usize) -> (Option<Counts>, Internals) {
-        let Place::Port(port) = self.net.places[index] else { return (None, Internals::new()) };
+        let PortRef::Port(port) = self.net.places[index] else { return (None, Internals::new()) };
         let port = &mut self.net.ports[port as usize];
         let mut internals = Internals::new();
         port.server.internals(self.net.now, &mut |name, value| {

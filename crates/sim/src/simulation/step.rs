@@ -1,6 +1,6 @@
 //! Stepping through a run from outside: looking at queues over windows, and giving them other schemes on the way.
 
-use super::net::{Hashes, Place};
+use super::net::{Hashes, PortRef};
 use super::Simulation;
 use crate::port::Window;
 use serde::Serialize;
@@ -65,7 +65,7 @@ impl Simulation {
     /// What the network's port number `index` did since its window began, and the next window begins. `None` where it
     /// is not watched: only queues under test are.
     pub fn window(&mut self, index: usize) -> Option<WindowReport> {
-        let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return None };
+        let Some(PortRef::Port(port)) = self.net.places.get(index).copied() else { return None };
         let (now, payload) = (self.net.now, self.payload_ever());
         self.net.settle_all(now);
         let port = &mut self.net.ports[port as usize];
@@ -104,7 +104,7 @@ impl Simulation {
     /// whose decisions are simulated. It grows until [`Simulation::take_log`].
     #[must_use]
     pub fn log(&mut self, index: usize) -> bool {
-        let Some(Place::Port(logged)) = self.net.places.get(index).copied() else { return false };
+        let Some(PortRef::Port(logged)) = self.net.places.get(index).copied() else { return false };
         self.net.settle_all(self.net.now);
         for (number, port) in (0..).zip(&mut self.net.ports) {
             if number == logged {
@@ -142,7 +142,7 @@ impl Simulation {
     /// False where it has no queue that can change: a plain tail drop that is not under test is computed, not simulated.
     #[must_use]
     pub fn switch(&mut self, index: usize, scheme: &Config) -> bool {
-        let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return false };
+        let Some(PortRef::Port(port)) = self.net.places.get(index).copied() else { return false };
         self.net.replace_scheme(port, scheme);
         self.give_hints();
         true
@@ -165,7 +165,7 @@ impl Simulation {
         let present =
             self.scheme_of(index).ok_or("this queue is a tail drop outside of the test, which cannot change")?;
         let scheme = present.with(parameters).map_err(|error| error.to_string())?;
-        if let Some(Place::Port(port)) = self.net.places.get(index).copied() {
+        if let Some(PortRef::Port(port)) = self.net.places.get(index).copied() {
             self.net.take_parameters(port, scheme);
             self.give_hints();
         }
@@ -175,7 +175,7 @@ impl Simulation {
     /// The present scheme of the network's port number `index`; `None` where it has no queue that can change.
     #[must_use]
     pub fn scheme_of(&self, index: usize) -> Option<&Config> {
-        let Some(Place::Port(port)) = self.net.places.get(index) else { return None };
+        let Some(PortRef::Port(port)) = self.net.places.get(index) else { return None };
         let spec = self.network.ports.get(index)?;
         let first = self.options.scheme.as_ref().filter(|_| spec.under_test).unwrap_or(&spec.queue);
         let port = self.net.ports.get(*port as usize)?;
@@ -184,7 +184,7 @@ impl Simulation {
 
     /// Shows every internal of the scheme of the network's port number `index`, as of now.
     pub fn internals_of(&mut self, index: usize, visit: &mut sojourn_aqm::Internal<'_>) {
-        let Some(Place::Port(port)) = self.net.places.get(index).copied() else { return };
+        let Some(PortRef::Port(port)) = self.net.places.get(index).copied() else { return };
         let now = self.net.now;
         self.net.settle_all(now);
         if let Some(port) = self.net.ports.get_mut(port as usize) {
@@ -195,7 +195,7 @@ impl Simulation {
     /// The present rate of the link behind the network's port number `index`, as its scheme knows it.
     #[must_use]
     pub fn rate_of(&self, index: usize) -> Option<sojourn_units::BitRate> {
-        let Some(Place::Port(port)) = self.net.places.get(index) else { return None };
+        let Some(PortRef::Port(port)) = self.net.places.get(index) else { return None };
         self.net.ports.get(*port as usize).map(|port| port.server.wire.rate())
     }
 
@@ -205,7 +205,7 @@ impl Simulation {
         let Some(change) = network.changes.get(index as usize) else { return };
         for number in &change.ports {
             // Ports that change are simulated (`make_ports`).
-            let (Some(Place::Port(port)), Some(spec)) = (self.net.places.get(*number), network.ports.get(*number))
+            let (Some(PortRef::Port(port)), Some(spec)) = (self.net.places.get(*number), network.ports.get(*number))
             else {
                 continue;
             };

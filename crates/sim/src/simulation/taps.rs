@@ -1,6 +1,6 @@
 //! Packets and decisions that a run writes.
 
-use super::net::Place;
+use super::net::PortRef;
 use super::{Options, RunError, Simulation};
 use crate::port::{Run, Tap};
 use sojourn_capture::Error;
@@ -20,7 +20,7 @@ impl Simulation {
         let (seed, replication) = (options.seed, options.replication);
         if let Some(traces) = &options.packets {
             for &index in &traces.ports {
-                let Some(Place::Port(number)) = net.places.get(index).copied() else { continue };
+                let Some(PortRef::Port(number)) = net.places.get(index).copied() else { continue };
                 let port = &mut net.ports[number as usize];
                 let spec = &network.ports[index];
                 let scheme = options.scheme.as_ref().filter(|_| spec.under_test).unwrap_or(&spec.queue);
@@ -31,7 +31,7 @@ impl Simulation {
         if let Some(logs) = &options.decisions {
             let decisions = net.dropped.decisions.get_or_insert_default();
             for &index in &logs.ports {
-                let Some(Place::Port(number)) = net.places.get(index).copied() else { continue };
+                let Some(PortRef::Port(number)) = net.places.get(index).copied() else { continue };
                 decisions.open(network, index, logs, number);
                 net.ports[number as usize].probe.watch().logged = Some(number);
                 net.windows_read = true;

@@ -1,5 +1,4 @@
 use super::{Options, Simulation};
-use crate::scenario;
 use sojourn_units::Span;
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ fn the_width_of_a_tick_changes_nothing() {
     // slot, each in its own, or anything between.
     for text in [DUMBBELL, LAN, WLAN, CLIENTS] {
         let sets = ["duration=3 s".to_owned(), "warm_up=1 s".to_owned()];
-        let document = scenario::load(text, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
+        let document = sojourn_scenario::load(text, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let run = |shift| {
             let options = Options { seed: 5, ..Options::default() };
@@ -79,7 +78,7 @@ fn a_link_that_is_looked_at_later_does_the_same() {
         let sets =
             ["duration=3 s", "warm_up=1 s", "windows=\"200 p\"", changes].into_iter().chain(more.iter().copied());
         let sets: Vec<String> = sets.map(str::to_owned).collect();
-        let document = scenario::load(DUMBBELL, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
+        let document = sojourn_scenario::load(DUMBBELL, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let run = |is_lazy: bool| {
             let options = Options {
@@ -106,7 +105,7 @@ fn what_a_plain_link_holds_is_the_same_counted_and_computed() {
     // The measurement begins and ends while packets are being sent; the clients' link rests at times.
     for text in [DUMBBELL, CLIENTS] {
         let sets = ["duration=3 s".to_owned(), "warm_up=1 s".to_owned()];
-        let document = scenario::load(text, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
+        let document = sojourn_scenario::load(text, "test", &sets).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let [counted, computed] = [true, false].map(|counts| {
             let mut simulation = Simulation::new(Arc::clone(&network), Options { seed: 5, ..Options::default() });
@@ -127,7 +126,7 @@ fn a_connection_opens_before_its_stream_and_the_series_show_its_sender() {
         let sets = ["duration=2 s".to_owned(), "warm_up=0 s".to_owned(), traffic];
         let series = ["series={ interval = \"100 ms\", flows = true }".to_owned()];
         let document =
-            scenario::load(DUMBBELL, "test", &[&sets[..], &series].concat()).unwrap_or_else(|e| panic!("{e}"));
+            sojourn_scenario::load(DUMBBELL, "test", &[&sets[..], &series].concat()).unwrap_or_else(|e| panic!("{e}"));
         let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
         let options = Options { series: Some(Span::from_millis(100)), ..Options::default() };
         Simulation::new(network, options).run().unwrap().series
@@ -169,7 +168,7 @@ fn a_flow_that_has_not_begun_or_has_ended_has_no_values() {
         "[[changes]]\nat = \"2 s\"\nstop = [\"paused\"]\n",
     ]
     .concat();
-    let document = scenario::load(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let document = sojourn_scenario::load(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     let options = Options { series: Some(Span::from_millis(100)), ..Options::default() };
     let series = Simulation::new(network, options).run().unwrap().series;

@@ -1,7 +1,7 @@
 //! Ports whose link follows a trace: when they may send is known, so that a port with packets waits for that instant.
 
 use super::net::Net;
-use super::EventKind;
+use super::Event;
 use crate::port::{Follows, Medium, Port};
 use sojourn_aqm::Rates;
 use sojourn_units::Instant;
@@ -73,7 +73,7 @@ impl Net {
             let Some(follows) = port.follows.as_mut() else { return };
             let out = follows.trace.send(now, framed);
             follows.sending = out > now;
-            self.go(index, handle, bytes, out + self.ports[index as usize].delay);
+            self.transmit(index, handle, bytes, out + self.ports[index as usize].delay);
             if out > now {
                 return self.wait_until(index, out);
             }
@@ -87,7 +87,7 @@ impl Net {
         let port = &mut self.ports[index as usize];
         (port.waking, port.busy_until) = (true, at);
         if at != Instant::NEVER {
-            self.wheel.push(at, EventKind::Free(index));
+            self.wheel.push(at, Event::Free(index));
         }
     }
 }

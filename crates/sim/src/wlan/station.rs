@@ -1,5 +1,4 @@
 use crate::port::Busy;
-use crate::scenario;
 use sojourn_units::{BitRate, Instant, Span};
 use std::collections::VecDeque;
 
@@ -99,7 +98,7 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    pub fn new(place: usize, port: u32, rate: BitRate, spec: &scenario::Cell) -> Self {
+    pub fn new(place: usize, port: u32, rate: BitRate, spec: &sojourn_scenario::Cell) -> Self {
         Self {
             port,
             place,
@@ -126,14 +125,14 @@ impl Station {
     }
 
     /// Whether the next transmission may take one more frame, as far as those that are held tell.
-    pub fn has_room(&self, spec: &scenario::Cell) -> bool {
+    pub fn has_room(&self, spec: &sojourn_scenario::Cell) -> bool {
         let (Some(first), Some(last)) = (self.held.front(), self.held.back()) else { return true };
         self.held.len() < spec.aggregate_frames as usize && first.receiver == last.receiver
     }
 
     /// Whether an A-MPDU of the frames held and one more like the last has at most `longest` bytes.
-    pub fn fits_another(&self, spec: &scenario::Cell, longest: u64) -> bool {
-        let length = |frame: &Frame| scenario::Cell::subframe(u64::from(frame.bytes) + spec.mac_header.get());
+    pub fn fits_another(&self, spec: &sojourn_scenario::Cell, longest: u64) -> bool {
+        let length = |frame: &Frame| sojourn_scenario::Cell::subframe(u64::from(frame.bytes) + spec.mac_header.get());
         let held: u64 = self.held.iter().map(length).sum();
         held + self.held.back().map_or(0, length) <= longest
     }
@@ -149,12 +148,12 @@ impl Station {
 
     /// Chooses the frames of the next transmission, several of which have at most `longest` bytes together: its length
     /// in bytes, and their number.
-    pub(super) fn compose(&mut self, spec: &scenario::Cell, longest: u64) -> (u64, u32) {
+    pub(super) fn compose(&mut self, spec: &sojourn_scenario::Cell, longest: u64) -> (u64, u32) {
         let receiver = self.held.front().map_or(0, |frame| frame.receiver);
         let (mut alone, mut together, mut frames) = (0, 0, 0);
         for frame in self.held.iter_mut().filter(|frame| frame.fate == Fate::Waiting && frame.receiver == receiver) {
             let bytes = u64::from(frame.bytes) + spec.mac_header.get();
-            let longer = together + scenario::Cell::subframe(bytes);
+            let longer = together + sojourn_scenario::Cell::subframe(bytes);
             if frames > 0 && (frames >= spec.aggregate_frames || longer > longest) {
                 break;
             }
@@ -174,7 +173,7 @@ impl Station {
     }
 
     /// Counts the failures of the frames that were sent; true when one has come to its limit.
-    pub(super) fn settle(&mut self, spec: &scenario::Cell, rts_passed: bool) -> bool {
+    pub(super) fn settle(&mut self, spec: &sojourn_scenario::Cell, rts_passed: bool) -> bool {
         let before = self.counts.retry_drops;
         for frame in self.held.iter_mut().filter(|frame| frame.sent) {
             frame.sent = false;

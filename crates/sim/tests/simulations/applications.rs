@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use sojourn_sim::{scenario, Options, RunReport, Simulation};
+use sojourn_sim::{Options, RunReport, Simulation};
 use std::sync::Arc;
 
 /// A link of 8 Mbit/s, a byte a microsecond, and 10 ms each way.
@@ -20,7 +20,7 @@ fn flow(name: &str, keys: &str, traffic: &str) -> String {
 }
 
 fn run(link: &str, seconds: u32, flows: &str) -> RunReport {
-    let document = scenario::load(&text(link, seconds, flows), "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let document = sojourn_scenario::load(&text(link, seconds, flows), "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap());
     Simulation::new(network, Options { seed: 7, ..Options::default() }).run().unwrap()
 }
@@ -142,7 +142,8 @@ fn a_game_counts_what_takes_longer() {
     // Half of the packets take 40 ms to 60 ms, uniform: none above 100 ms, and half above 50 ms; 1280 packets, standard error 1.4 %.
     let link = "rate = \"1 Gbit/s\"\njitter = { down = \"10 ms\" }";
     let scenario = text(link, 20, &flow("g", UDP, "\"gaming\"")).replace("delay = \"10 ms\"", "delay = \"50 ms\"");
-    let network = Arc::new(scenario::load(&scenario, "t", &[]).unwrap_or_else(|e| panic!("{e}")).resolve().unwrap());
+    let network =
+        Arc::new(sojourn_scenario::load(&scenario, "t", &[]).unwrap_or_else(|e| panic!("{e}")).resolve().unwrap());
     let report = Simulation::new(network, Options::default()).run().unwrap();
     let share = of(&report, "g", "delay_above_50_ms_ratio");
     assert!((share - 0.5).abs() < 0.06, "{share}");
@@ -202,7 +203,8 @@ fn a_bad_application_has_one_error_that_says_what_is_allowed() {
         (UDP, "\"replay\", packets = \"5\"", "traffic.packets`: entry 1, \"5\": is no packet"),
         (UDP, "\"replay\", packets = \"9:1\", period = \"1 ns\"", "traffic.period`: is 1 ns; allowed: above 0 s"),
     ] {
-        let error = scenario::load(&text(FAST, 1, &flow("f", keys, traffic)), "t", &[]).expect_err(traffic).to_string();
+        let error =
+            sojourn_scenario::load(&text(FAST, 1, &flow("f", keys, traffic)), "t", &[]).expect_err(traffic).to_string();
         assert!(error.contains(why), "{error}");
     }
 }

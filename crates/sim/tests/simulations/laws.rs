@@ -4,7 +4,7 @@
 
 use crate::common::{metric, runs};
 use sojourn_aqm::registry;
-use sojourn_sim::{scenario, Options, Simulation};
+use sojourn_sim::{Options, Simulation};
 use sojourn_units::Span;
 use std::sync::Arc;
 
@@ -221,7 +221,7 @@ const TWO: &str = r#"
 
 #[test]
 fn metrics_of_queues_are_of_the_busiest_and_never_of_several() {
-    let network = Arc::new(scenario::load(TWO, "two", &[]).unwrap().resolve().unwrap());
+    let network = Arc::new(sojourn_scenario::load(TWO, "two", &[]).unwrap().resolve().unwrap());
     let options = Options { series: Some(Span::from_millis(500)), ..Options::default() };
     let report = Simulation::new(network, options).run().unwrap();
     assert_eq!(report.queue.as_deref(), Some("b->c"));

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{metric, runs};
-use sojourn_sim::{scenario, RunReport};
+use sojourn_sim::RunReport;
 
 /// Datagrams of 1500 B at `rate` for 4 s over one link of 10 Mbit/s and 10 ms, with a queue of 10 packets.
 fn link(link: &str, rate: &str, more: &str) -> String {
@@ -75,8 +75,9 @@ fn a_change_repeats_until_the_end() {
 
 #[test]
 fn changes_that_mean_nothing_are_refused() {
-    let refused =
-        |changes: &str| scenario::load(&link("", "1 Mbit/s", changes), "test", &[]).expect_err("refused").to_string();
+    let refused = |changes: &str| {
+        sojourn_scenario::load(&link("", "1 Mbit/s", changes), "test", &[]).expect_err("refused").to_string()
+    };
     let nothing = refused("[[changes]]\nat = \"1 s\"\n");
     assert!(
         nothing.contains("`changes[0]`: changes nothing; allowed: at least one of `scheme`, `parameters`, `rate`"),
@@ -89,7 +90,7 @@ fn changes_that_mean_nothing_are_refused() {
     let often = refused("[[changes]]\nat = \"1 s\"\nevery = \"1 ns\"\nloss = \"0\"\n");
     assert!(often.contains("`changes[0].every`: makes 3000000000 changes; allowed: up to 100000"), "{often}");
     let text = link("reverse_rate = \"0 bit/s\"", "1 Mbit/s", "");
-    let back = scenario::load(&text, "test", &[]).expect_err("refused").to_string();
+    let back = sojourn_scenario::load(&text, "test", &[]).expect_err("refused").to_string();
     assert!(back.contains("`links[0].reverse_rate`: is 0"), "{back}");
 }
 

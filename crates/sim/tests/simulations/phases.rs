@@ -4,7 +4,7 @@
 
 use crate::common::{metric, runs};
 use sojourn_sim::simulation::PhaseReport;
-use sojourn_sim::{scenario, RunReport};
+use sojourn_sim::RunReport;
 
 /// 8 Mbit/s of 1500 B for 6 s over 10 Mbit/s, measured from 1 s on, and a second group of 1 Mbit/s.
 fn link(changes: &str) -> String {
@@ -158,8 +158,9 @@ fn parameters_change_and_what_was_learnt_stays() {
     // A link by name has the queue of the way back, too, which is a pfifo.
     let both = "[[changes]]\nat = \"2 s\"\nlink = \"l\"\nparameters = \"limit 300p\"\n";
     assert_eq!(one(&text(both)).queues.iter().filter(|queue| !queue.switched.is_empty()).count(), 2);
-    let refused =
-        scenario::load(&text(&both.replace("limit 300p", "target 50ms")), "t", &[]).expect_err("pfifo").to_string();
+    let refused = sojourn_scenario::load(&text(&both.replace("limit 300p", "target 50ms")), "t", &[])
+        .expect_err("pfifo")
+        .to_string();
     assert!(refused.contains("`changes[0].parameters`: pfifo: unknown parameter \"target\""), "{refused}");
 }
 
@@ -167,10 +168,11 @@ fn parameters_change_and_what_was_learnt_stays() {
 fn changes_come_from_a_file() {
     let read = |_: &str| Ok("at,rate,phase\n# a comment\n0 s,4.5 Mbit/s,slow\n1 s,10 Mbit/s,start\n".into());
     let text = link("[[changes]]\nat = \"2 s\"\nevery = \"2 s\"\nfile = \"rates.csv\"\n");
-    let document = scenario::load_with(&text, "t", &[], &read).expect("good");
-    assert_eq!(document, scenario::load(&link(SLOW), "t", &[]).expect("good"));
-    let refused =
-        |csv: &'static str| scenario::load_with(&text, "t", &[], &|_| Ok(csv.into())).expect_err("refused").to_string();
+    let document = sojourn_scenario::load_with(&text, "t", &[], &read).expect("good");
+    assert_eq!(document, sojourn_scenario::load(&link(SLOW), "t", &[]).expect("good"));
+    let refused = |csv: &'static str| {
+        sojourn_scenario::load_with(&text, "t", &[], &|_| Ok(csv.into())).expect_err("refused").to_string()
+    };
     for (csv, expected) in [
         ("at,rat\n", "line 1: there is no column \"rat\" (did you mean"),
         ("rate\n", "the column `at` is missing"),
@@ -187,7 +189,7 @@ fn changes_come_from_a_file() {
     // A later table keeps its own number, and keys of the table are not those of a line.
     let refused = |more: &str| {
         let read = |_: &str| Ok("at,rate\n0 s,1 Mbit/s\n1 s,2 Mbit/s\n".into());
-        scenario::load_with(&(text.clone() + more), "t", &[], &read).expect_err("refused").to_string()
+        sojourn_scenario::load_with(&(text.clone() + more), "t", &[], &read).expect_err("refused").to_string()
     };
     let late = refused("[[changes]]\nat = \"9 s\"\nrate = \"1 Mbit/s\"\n");
     assert!(late.contains("key `changes[1].at`: is 9 s, the end of the run or later"), "{late}");
@@ -197,7 +199,7 @@ fn changes_come_from_a_file() {
 
 #[test]
 fn changes_that_cannot_be_are_refused() {
-    let refused = |changes: &str| scenario::load(&link(changes), "t", &[]).expect_err("refused").to_string();
+    let refused = |changes: &str| sojourn_scenario::load(&link(changes), "t", &[]).expect_err("refused").to_string();
     for (changes, expected) in [
         (
             "at = \"1 s\"\nlink = \"m\"\nrate = \"1 Mbit/s\"",

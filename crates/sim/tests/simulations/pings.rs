@@ -14,7 +14,7 @@ fn line(keys: &str, ping: &str, more: &str) -> RunReport {
          [[flows]]\nname = \"ping\"\nfrom = \"home\"\nto = \"net\"\ntransport = {{ kind = \"udp\", header = \"0 B\", echo = true }}\n\
          traffic = {{ kind = \"cbr\", rate = \"4 kbit/s\", packet_size = \"100 B\" }}\n{ping}\n{more}"
     );
-    let scenario = sojourn_sim::scenario::load(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = sojourn_scenario::load(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let options = sojourn_sim::Options { series: Some(scenario.series.unwrap().interval.0), ..Default::default() };
     let network = std::sync::Arc::new(scenario.resolve().unwrap());
     sojourn_sim::Simulation::new(network, options).run().unwrap()
@@ -64,8 +64,7 @@ fn codepoints_select_the_tin_in_both_directions() {
     assert!(marked < 30.88 + 26.0 && plain > marked + 10.0, "{plain} {marked}");
     // The receiver's packets carry it, too: background traffic down yields to nobody here, and is not refused.
     assert_eq!(runs(&scenario_with("dscp = \"CS1\""), None, 1, 1).len(), 1);
-    let refused =
-        sojourn_sim::scenario::load(&scenario_with("dscp = \"EFF\""), "t", &[]).expect_err("refused").to_string();
+    let refused = sojourn_scenario::load(&scenario_with("dscp = \"EFF\""), "t", &[]).expect_err("refused").to_string();
     assert!(
         refused
             .contains("key `flows[0].dscp`: \"EFF\" is no codepoint (did you mean \"EF\"?); allowed: a codepoint: CS0"),
@@ -87,7 +86,7 @@ fn a_way_on_which_packets_would_multiply_is_refused() {
         .collect();
     let text =
         format!("name = \"t\"\nduration = \"1 s\"\n{links}[[flows]]\nname = \"f\"\nfrom = \"n0\"\nto = \"n8\"\n");
-    let message = sojourn_sim::scenario::load(&text, "t", &[]).expect_err("refused").to_string();
+    let message = sojourn_scenario::load(&text, "t", &[]).expect_err("refused").to_string();
     assert!(
         message
             .contains("key `flows[0]`: sends over links that make 256 of one packet by `duplicate`; allowed: up to 64"),

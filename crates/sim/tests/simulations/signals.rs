@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{metric, runs};
-use sojourn_measure::trace::{EventKind, Facts};
-use sojourn_sim::{scenario, Options, RunReport, Simulation};
+use sojourn_measure::trace::{Facts, EventKind};
+use sojourn_sim::{Options, RunReport, Simulation};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn one(text: &str, scheme: Option<&str>) -> RunReport {
 
 /// The arrivals at the first queue under test.
 fn arrivals(text: &str) -> Vec<Facts> {
-    let network = Arc::new(scenario::load(text, "test", &[]).unwrap().resolve().unwrap());
+    let network = Arc::new(sojourn_scenario::load(text, "test", &[]).unwrap().resolve().unwrap());
     let port = network.ports.iter().position(|port| port.under_test).unwrap();
     let mut simulation = Simulation::new(network, Options::default());
     assert!(simulation.log(port));
@@ -54,7 +54,7 @@ fn a_filter_that_takes_over_knows_the_acknowledgements_that_wait() {
     // At 3 s some hundred acknowledgements wait. The next one of each flow makes one superfluous, and so on.
     let change = "[[changes]]\nat = \"3 s\"\nqueue = \"home->net\"\nscheme = \"cake bandwidth 500kbit ack-filter\"\n";
     let text = downloads("pfifo limit 1000p", "", change);
-    let network = Arc::new(scenario::load(&text, "test", &[]).unwrap().resolve().unwrap());
+    let network = Arc::new(sojourn_scenario::load(&text, "test", &[]).unwrap().resolve().unwrap());
     let port = network.ports.iter().position(|port| port.under_test).unwrap();
     let mut simulation = Simulation::new(network, Options::default());
     assert!(simulation.log(port));

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{dumbbell, metric, runs};
-use sojourn_sim::{scenario, Options, RunReport, Simulation};
+use sojourn_sim::{Options, RunReport, Simulation};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn one(text: &str) -> RunReport {
 }
 
 fn simulation(text: &str) -> Simulation {
-    let document = scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let document = sojourn_scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     Simulation::new(network, Options { seed: 7, ..Options::default() })
 }
@@ -179,7 +179,8 @@ fn stepping_changes_nothing() {
 
 #[test]
 fn impossible_changes_are_refused_with_what_is_allowed() {
-    let refused = |changes: &str| scenario::load(&tcp("pfifo", changes), "test", &[]).expect_err("refused").to_string();
+    let refused =
+        |changes: &str| sojourn_scenario::load(&tcp("pfifo", changes), "test", &[]).expect_err("refused").to_string();
     let late = refused(&change("6 s", "codel"));
     assert!(late.contains("key `changes[0].at`: is 6 s") && late.contains("less than `duration`, 6 s"), "{late}");
     let unknown = refused("[[changes]]\nat = \"1 s\"\nqueue = \"left\"\nscheme = \"codel\"\n");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{metric, runs};
-use sojourn_sim::{scenario, Options, RunReport, Simulation};
+use sojourn_sim::{Options, RunReport, Simulation};
 use sojourn_units::Span;
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ fn a_framed_packet_takes_the_time_of_its_frame() {
 #[test]
 fn series_show_what_a_changing_link_can_send() {
     let capacity = |keys: &str| -> Vec<(String, Vec<f64>)> {
-        let document = scenario::load(&link(keys, "1 Mbit/s"), "t", &[]).expect("a scenario");
+        let document = sojourn_scenario::load(&link(keys, "1 Mbit/s"), "t", &[]).expect("a scenario");
         let network = Arc::new(document.resolve().expect("a network"));
         let options = Options { series: Some(Span::from_millis(500)), ..Options::default() };
         let report = Simulation::new(network, options).run().expect("a run");
@@ -173,7 +173,8 @@ fn a_random_rate_is_another_in_each_replication_and_the_same_for_each_scheme() {
 
 #[test]
 fn bad_traces_are_refused_with_their_place() {
-    let refused = |keys: &str| scenario::load(&link(keys, "1 Mbit/s"), "t", &[]).expect_err("refused").to_string();
+    let refused =
+        |keys: &str| sojourn_scenario::load(&link(keys, "1 Mbit/s"), "t", &[]).expect_err("refused").to_string();
     let both = refused("rate = \"1 Mbit/s\"\ntrace = {opportunities = \"1\"}");
     assert!(both.contains("key `links[0].trace`: is given together with `rate`; allowed: one of the two"), "{both}");
     let none = refused("");
@@ -221,13 +222,13 @@ fn files_become_part_of_the_document() {
         "bad" => Ok("5\n4\n".into()),
         _ => Err("there is no such file".to_owned()),
     };
-    let load = |keys: &str| scenario::load_with(&link(keys, "1 Mbit/s"), "t", &[], &read);
+    let load = |keys: &str| sojourn_scenario::load_with(&link(keys, "1 Mbit/s"), "t", &[], &read);
     let document =
         load("trace = {file = \"up\"}\nreverse_trace = {file = \"down.csv\", window = \"1 s\"}").expect("good");
     let text = document.to_json();
     assert!(text.contains("\"trace\":{\"name\":\"up\",\"opportunities\":\"5x2\",\"window\":\"100 ms\"}"), "{text}");
     assert!(text.contains("\"rates\":[[\"0 ns\",\"1 Mbit/s\"],[\"2 s\",\"3 Mbit/s\"]]"), "{text}");
-    assert_eq!(scenario::load(&text, "canonical", &[]).expect("good").to_json(), text);
+    assert_eq!(sojourn_scenario::load(&text, "canonical", &[]).expect("good").to_json(), text);
     let bad = load("trace = {file = \"bad\"}").expect_err("refused").to_string();
     assert!(
         bad.contains("key `links[0].trace.file`: bad: line 2: is 4, after 5; allowed: times that never fall"),

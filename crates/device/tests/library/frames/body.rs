@@ -6,8 +6,8 @@ use sojourn_device::frame::{parse, set_ce, Class, Fault, Parsed};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 
 const KEY: u64 = 3;
@@ -83,7 +83,7 @@ pub fn check_device(scheme: &str, frames: &[Vec<u8>]) {
         burst: Span::from_millis(1),
         delay: Span::from_micros(20),
     };
-    let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::new(seed)), KEY, Recorder::idle());
+    let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::seeded(seed)), KEY, Recorder::idle());
     let paths = [path(&config, 1), path(&PathConfig { scheme: None, ..config.clone() }, 2)];
     let ((a, far_a), (b, far_b)) = (loopback("a"), loopback("b"));
     let mut engine = Engine::new(Pool::new(POOL as u32, 2048, 64).expect("memory"), [Box::new(a), Box::new(b)], paths);

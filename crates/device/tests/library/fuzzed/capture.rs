@@ -5,8 +5,8 @@ use sojourn_device::offline::{run, Files};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::Capture;
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Span};
 use std::path::{Path as File, PathBuf};
 
@@ -65,7 +65,7 @@ pub fn check_input(place: &Place, input: &[u8]) -> Option<u64> {
         burst: Span::from_millis(1),
         delay: Span::from_micros(20),
     };
-    let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::new(seed)), 3, Recorder::idle());
+    let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::seeded(seed)), 3, Recorder::idle());
     let paths = [path(&config, 1), path(&PathConfig { scheme: None, ..config.clone() }, 2)];
     let (frames, runts, raw_v6) = match found {
         Ok(found) if found.0 <= FRAMES => found,

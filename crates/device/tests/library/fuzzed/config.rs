@@ -6,8 +6,8 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::Path;
 use sojourn_device::pool::Pool;
 use sojourn_device::port::{loopback, FaultConfig, Faults, Port};
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
+use sojourn_random::Stream;
 use sojourn_units::{Instant, Probability, Span};
 
 const POOL: u32 = 256;
@@ -57,7 +57,7 @@ fn check_device(config: &Config) {
     let ports = [with_faults(Box::new(a), &config.ports.a), with_faults(Box::new(b), &config.ports.b)];
     let paths = Direction::ALL.map(|direction| {
         let table = config.direction(direction);
-        let mut path = Path::new(&table.path(), Box::new(Stream::new(1)), 7, Recorder::idle());
+        let mut path = Path::new(&table.path(), Box::new(Stream::seeded(1)), 7, Recorder::idle());
         path.set_delays(&table.delays());
         path
     });

@@ -7,9 +7,9 @@ use sojourn_device::orders::{orders, Command, Commands, Order, Orders};
 use sojourn_device::path::{Link, LinkChange, Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError, BURST};
-use sojourn_device::random::Stream;
 use sojourn_device::record::Recorder;
 use sojourn_device::run::run_commands;
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -201,9 +201,9 @@ impl World {
             burst: Span::from_millis(1),
             delay: Span::ZERO,
         };
-        let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::new(seed)), 5, Recorder::idle());
+        let path = |config: &PathConfig, seed| Path::new(config, Box::new(Stream::seeded(seed)), 5, Recorder::idle());
         let mut paths = [path(&config, 1), path(&PathConfig { scheme: None, ..config.clone() }, 2)];
-        paths[0].set_link(link(kind), |name| Box::new(Stream::new(name.len() as u64)));
+        paths[0].set_link(link(kind), |name| Box::new(Stream::seeded(name.len() as u64)));
         let (commands, orders) = orders();
         let pool = Pool::new(POOL as u32, 2048, 64).expect("memory");
         let engine = Engine::new(pool, ports, paths);

@@ -8,10 +8,10 @@
 //! milliseconds. The sender's window is 65535.
 
 use crate::packet::{number_of, Body, Packed, Packet, Payload};
-use crate::scenario::{Flow, Transport};
-use crate::transport::segment::ace_of;
-use crate::transport::{Ack, Control, Data, EcnFeedback, Ect};
 use sojourn_aqm::Ecn;
+use sojourn_scenario::{Flow, Transport};
+use sojourn_transport::segment::ace_of;
+use sojourn_transport::{Ack, Control, Data, EcnFeedback, Ect};
 use sojourn_units::Instant;
 use std::collections::BTreeMap;
 

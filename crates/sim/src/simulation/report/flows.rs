@@ -3,10 +3,10 @@
 use super::super::Simulation;
 use super::metrics::ratio;
 use super::{FlowReport, GroupReport, Metrics};
-use crate::application::{Measured, Named};
-use crate::scenario::Transport;
-use crate::transport::SenderStats;
 use sojourn_measure::{burst_ratio, jain, Histogram, Moments};
+use sojourn_scenario::Transport;
+use sojourn_traffic::application::{Measured, Named};
+use sojourn_transport::SenderStats;
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 

@@ -4,10 +4,10 @@ use super::super::Simulation;
 use super::metrics::ratio;
 use super::queues::Merged;
 use super::Metrics;
-use crate::application::Measured;
-use crate::scenario::{Network, Phases};
 use serde::Serialize;
 use sojourn_measure::{Histogram, Moments};
+use sojourn_scenario::{Network, Phases};
+use sojourn_traffic::application::Measured;
 use sojourn_units::{Instant, Span};
 
 /// Phases of a run that are reported one by one at most; of more, only those of one name together.

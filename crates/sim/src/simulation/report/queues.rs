@@ -1,15 +1,15 @@
 //! What queues measured: each by itself and, where asked for, all under test together.
 
-use super::super::net::Place;
+use super::super::net::PortRef;
 use super::super::state::Internals;
 use super::super::Simulation;
 use super::classes;
 use super::metrics::ratio;
 use super::{Metrics, QueueReport, QueueWindow, Switched, ALL};
 use crate::port::{Classes, Line, LineQueue, Port, Record};
-use crate::scenario::PortKind;
 use sojourn_aqm::ChannelCounts;
 use sojourn_measure::{Level, Mode, Moments, Sampled};
+use sojourn_scenario::PortKind;
 use sojourn_units::{Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -239,8 +239,8 @@ impl Simulation {
     /// What the port of the network's number `index` measured up to `now`, in the time `measured`.
     pub(super) fn merged(&self, index: usize, now: Instant, measured: Span) -> Merged {
         let port = match self.net.places[index] {
-            Place::Port(port) => &self.net.ports[port as usize],
-            Place::Line(line) => {
+            PortRef::Port(port) => &self.net.ports[port as usize],
+            PortRef::Line(line) => {
                 return merged_line(&self.net.lines[line as usize], &self.net.line_queues[line as usize], now, measured)
             }
         };
@@ -325,17 +325,17 @@ impl Simulation {
         };
         let mut metrics = Metrics::new();
         self.merged(index, self.end, measured).metrics(&mut metrics, spec.under_test);
-        if let Place::Line(line) = self.net.places[index] {
+        if let PortRef::Line(line) = self.net.places[index] {
             // It has been reported: room for the reports that follow.
             self.net.line_queues[line as usize] = LineQueue::new(0);
         }
         let switched = match self.net.places[index] {
-            Place::Port(port) => self.net.ports[port as usize].switched.as_slice(),
-            Place::Line(_) => &[],
+            PortRef::Port(port) => self.net.ports[port as usize].switched.as_slice(),
+            PortRef::Line(_) => &[],
         };
         let windows = match self.net.places[index] {
-            Place::Port(port) => self.windows_of(&self.net.ports[port as usize], &scheme.text()),
-            Place::Line(_) => Vec::new(),
+            PortRef::Port(port) => self.windows_of(&self.net.ports[port as usize], &scheme.text()),
+            PortRef::Line(_) => Vec::new(),
         };
         let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
         QueueReport {

@@ -1,12 +1,12 @@
 //! Time series.
 
-use super::super::net::Place;
-use super::super::{EventKind, Simulation};
+use super::super::net::PortRef;
+use super::super::{Event, Simulation};
 use super::{of_queue, Series, ALL};
 use crate::port::Port;
-use crate::scenario::{Network, PortKind};
-use crate::transport::Sender;
 use sojourn_aqm::{Rates, Steps};
+use sojourn_scenario::{Network, PortKind};
+use sojourn_transport::Sender;
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ const OF_FLOWS: [(&str, &str); 7] = [
 
 impl Recorder {
     /// With those of the flows and of the schemes' internals that `network` asks for; `places` and `ports` are its.
-    pub fn new(interval: Span, network: &Network, places: &[Place], ports: &[Port]) -> Self {
+    pub fn new(interval: Span, network: &Network, places: &[PortRef], ports: &[Port]) -> Self {
         let flows = if network.flow_series { network.flows.len() } else { 0 };
         let tested = || network.ports.iter().enumerate().filter(|(_, port)| port.under_test);
         let together = (network.pooled && tested().count() > 1).then_some(None);
@@ -90,7 +90,7 @@ impl Recorder {
         let queues = tested().filter(|_| network.internal_series).map(|(port, _)| (port, BTreeMap::new())).collect();
         let rates = |index: usize| {
             let traced = match places.get(index) {
-                Some(Place::Port(place)) => ports.get(*place as usize).and_then(Port::follows),
+                Some(PortRef::Port(place)) => ports.get(*place as usize).and_then(Port::follows),
                 _ => None,
             };
             traced.or_else(|| changed(network, index).map(Arc::new))
@@ -203,7 +203,7 @@ impl Simulation {
         let mut totals = Vec::with_capacity(tested.len());
         let mut all = Totals::default();
         for port in tested {
-            let Some(Place::Port(place)) = port.map(|port| self.net.places[port]) else {
+            let Some(PortRef::Port(place)) = port.map(|port| self.net.places[port]) else {
                 totals.push(all);
                 continue;
             };
@@ -226,7 +226,7 @@ impl Simulation {
     pub(in crate::simulation) fn sample(&mut self) {
         self.point();
         if let Some(recorder) = &self.recorder {
-            self.net.wheel.push(self.net.now + recorder.interval, EventKind::Sample);
+            self.net.wheel.push(self.net.now + recorder.interval, Event::Sample);
         }
     }
 
@@ -241,7 +241,7 @@ impl Simulation {
     fn internals(&self, recorder: &mut Recorder) {
         let points = recorder.t_s.len();
         for (port, values) in &mut recorder.queues {
-            let Place::Port(port) = self.net.places[*port] else { continue };
+            let PortRef::Port(port) = self.net.places[*port] else { continue };
             // Of a copy: what is looked at here is brought up to date, and the run's own is not looked at before its time.
             let mut server = self.net.ports[port as usize].server.clone();
             server.internals(self.net.now, &mut |name, value| {

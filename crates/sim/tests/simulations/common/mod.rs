@@ -1,12 +1,12 @@
 //! Runs of small scenarios, for every integration test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use sojourn_sim::{run_all, scenario, Options, Progress, RunReport};
+use sojourn_sim::{run_all, Options, Progress, RunReport};
 use std::sync::Arc;
 
 /// Replications 0..`n` of a scenario with its queues as written, or under `scheme`.
 pub fn runs(text: &str, scheme: Option<&str>, n: u64, jobs: usize) -> Vec<RunReport> {
-    let document = scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let document = sojourn_scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = Arc::new(document.resolve().unwrap_or_else(|e| panic!("{e}")));
     let scheme = scheme.map(|text| text.parse().unwrap_or_else(|e| panic!("{e}")));
     let tasks: Vec<Options> = (0..n)

@@ -1,10 +1,10 @@
 //! What holds of any text that is read as a scenario: it is refused with one message, or it reads back from its canonical
 //! form and runs with every packet accounted for. The fuzz target `scenario` and a test of the kept inputs share it.
 
-use sojourn_sim::scenario::{load, Network, PortKind, Transport};
+use sojourn_scenario::{load, Network, PortKind, Transport};
 use sojourn_sim::simulation::Conservation;
-use sojourn_sim::traffic::Traffic;
 use sojourn_sim::{Options, RunReport, Simulation};
+use sojourn_traffic::Traffic;
 use sojourn_units::Span;
 use std::sync::Arc;
 
@@ -59,14 +59,14 @@ fn longest(network: &Network) -> Span {
         PortKind::Link { rate, .. } | PortKind::Cell { rate, .. } => rate.bit_s() as f64,
         PortKind::Bus { bus, .. } => network.buses[bus].rate.bit_s() as f64,
     };
-    let tcp_s = |flow: &sojourn_sim::scenario::Flow| match &*flow.transport {
+    let tcp_s = |flow: &sojourn_scenario::Flow| match &*flow.transport {
         Transport::Tcp { sender, .. } => {
             let slowest = flow.route.iter().map(rate_of).fold(f64::INFINITY, f64::min);
             2.0 * slowest / 8.0 / (sender.mss.get() as f64 + 40.0)
         }
         Transport::Udp { .. } => 0.0,
     };
-    let writes_s = |flow: &sojourn_sim::scenario::Flow| match &flow.traffic {
+    let writes_s = |flow: &sojourn_scenario::Flow| match &flow.traffic {
         Traffic::Packets(source) | Traffic::Heard(source, _) => source.packets_per_second(),
         Traffic::Bulk { .. } | Traffic::Transfer { .. } | Traffic::Client(_) => 0.0,
     };
