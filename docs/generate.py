@@ -206,7 +206,7 @@ def described(stem: str) -> tuple[str, Sections]:
             break
         lines.append(line.removeprefix("//!").removeprefix(" "))
     # Links to the source have no target on a page; those to an algorithm have one.
-    text = re.sub(r"\[`(\w+)`\](?:\(crate::\w+\))?", linked, "\n".join(lines))
+    text = re.sub(r"\[`(\w+)`\](?:\(crate::[\w:]+\))?", linked, "\n".join(lines))
     introduction, *parts = re.split(r"^# (.+)$", text, flags=re.MULTILINE)
     sections = {heading: body.strip() for heading, body in zip(parts[::2], parts[1::2], strict=True)}
     return introduction.strip(), sections
@@ -239,7 +239,7 @@ def algorithm(entry: dict[str, Any]) -> str:
     name = entry["name"]
     inner = name.removeprefix("fq_") if name.startswith("fq_") else ""
     about = ABOUT[name]
-    introduction, sections = described("fair" if inner else {"bfifo": "pfifo"}.get(name, name))
+    introduction, sections = described("queues/fair" if inner else f"schemes/{'pfifo' if name == 'bfifo' else name}")
     presets = ABOUT[inner or name].get("presets", {})
     parts = [NOTE, f"# {entry['title']} (`{name}`)\n\n"]
     if inner:
