@@ -161,7 +161,6 @@ def _folder(name: str) -> Traversable:
     return clone / "scaffold" if name in OF_SOURCES and clone else resources.files("sojourn") / "scaffold"
 
 
-@cache
 def _read(folder: Traversable) -> dict[str, Any]:
     return tomllib.loads((folder / "kinds.toml").read_text(encoding="utf-8"))
 
