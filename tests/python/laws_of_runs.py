@@ -14,10 +14,9 @@ from typing import Final
 import sojourn as sj
 from generator import load
 from law import ROUNDING, SECONDS, Case, Unmet, amount, copied, differences, differing, law, marks, named, require
-from sojourn import _native, core, plan, toml
+from sojourn import _native, core, metrics, plan, toml
 from sojourn.core import Document
 from sojourn.plan import execute
-from sojourn.plan.store import Store
 
 
 @law("order", "A run depends on scenario, seed, replication and scheme, not on threads or on what ran before it.")
@@ -227,8 +226,10 @@ def two_names_are_one_scheme(case: Case) -> Iterator[str]:
 def every_command_says_the_same(case: Case) -> Iterator[str]:
     require(case.with_scheme)
     scheme = core.parse_aqm(case.made.scheme)
+    reports = [case.run(case.document, scheme=scheme, replication=number) for number in range(2)]
     network = sj.Network.from_dict(case.document)
     compared = sj.compare(network, {"a": scheme}, replicates=2, jobs=1, series=None, progress=False)
+    yield from _otherwise("compare", compared, reports)
     with tempfile.TemporaryDirectory(prefix="laws-", dir=_scratch()) as folder:
         written = plan.Plan(
             name="laws",
@@ -238,15 +239,26 @@ def every_command_says_the_same(case: Case) -> Iterator[str]:
             seed=case.document["seed"],
         )
         execute.run(written, Path(folder), jobs=1)
-        stored = Store.open(Path(folder)).read("runs").to_pylist()
-    stored.sort(key=lambda row: row["replication"])
-    for number in range(2):
-        expected = case.run(case.document, scheme=scheme, replication=number)["metrics"]
-        for road, row in (("compare", compared.runs.iloc[number].to_dict()), ("plan", stored[number])):
-            for name, value in expected.items():
-                if name not in row:
-                    continue
-                found = row[name]
-                found = None if found is None or math.isnan(found) else found
-                if found != value:
-                    yield f"{road}: replication {number}: {name} is {found}, of the run itself {value}"
+        [(_, planned)] = plan.results(folder)
+        yield from _otherwise("plan", planned, reports)
+
+
+def _otherwise(road: str, results: sj.Results, reports: list[Document]) -> Iterator[str]:
+    """Yield what results say of runs and of their queues under test, and the reports of these runs do not."""
+    queues = [{one["name"]: one["metrics"] for one in report["queues"]} for report in reports]
+    tested = [one["name"] for one in reports[0]["queues"] if one["under_test"]]
+    # A run's report is of its own busiest queue; results are of the one that is the busiest over all of their runs.
+    busy = {name: math.fsum(own[name].get("utilisation") or 0.0 for own in queues) for name in tested}
+    busiest = max(tested, key=lambda name: busy[name])
+    for number, own in enumerate(queues):
+        expected = dict(reports[number]["metrics"])
+        if len(tested) > 1:
+            expected |= {name: own[busiest].get(name) for name in expected if metrics.is_of_queues(name)}
+        rows = [("run", results.runs, {**expected, "queue": busiest})]
+        rows += [(name, results.queues[results.queues["queue"] == name], own[name]) for name in tested]
+        for what, frame, values in rows:
+            row = frame.set_index("replication").loc[number].to_dict()
+            for name in row.keys() & values.keys():
+                found = None if isinstance(row[name], float) and math.isnan(row[name]) else row[name]
+                if found != values[name]:
+                    yield f"{road}: replication {number}, {what}: {name} is {found}, in its report {values[name]}"

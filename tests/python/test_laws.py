@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 import laws
+import laws_of_time
 from generator import Generated, generate, load
 from laws import LAWS, Case, Law
 from sojourn import core
@@ -193,6 +194,17 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
             ],
         },
     ),
+    "each of two runs had another busiest queue": (
+        "one answer",
+        {
+            "name": "stations",
+            "duration": "459008 us",
+            "seed": 31506849,
+            "nodes": [{"name": "sta", "count": 2}],
+            "cells": [{"name": "wifi", "access_point": "ap", "stations": ["sta"], "under_test": True}],
+            "flows": [{"name": "f3", "from": "ap", "to": "sta"}],
+        },
+    ),
     "a packet that came in before many others came behind those of its instant": (
         "unobserved",
         {
@@ -222,6 +234,23 @@ def test_what_was_found_stays_mended(what: str) -> None:
     name, written = FOUND[what]
     [one] = [one for one in LAWS if one.name == name]
     assert one.broken(Case(Generated(0, written, load(written), "codel"))) == []
+
+
+def test_a_slower_scheme_differs_in_its_times_alone() -> None:
+    for about in core.aqms():
+        needed = " preset c1 interarrival 1ms" if about["name"].endswith("daqm") else ""
+        text = core.parse_aqm(about["name"] + needed)
+        slower = laws_of_time.slower_scheme(text)
+        for one in about["parameters"]:
+            if one["kind"] == "choice":
+                before, after = (laws_of_time.parameter_of(own, one["name"]) for own in (text, slower))
+                assert (before or one["default"]) == (after or one["default"]), slower
+
+
+@pytest.mark.parametrize("text", ["ared", "pie preset linux-6.1", "fq_pie variant linux", "fq_codel preset linux-7.2"])
+def test_a_time_in_the_law_is_known_by_the_canonical_text(text: str) -> None:
+    assert not laws_of_time.scales(text)
+    assert laws_of_time.scales(text.split()[0]) == (text != "ared")
 
 
 def test_a_number_gives_one_scenario() -> None:
