@@ -18,9 +18,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sojourn import core, topology
-from sojourn.placement import Evaluator, katz, rankings, sample
-from sojourn.topology.model import Link, Node, Topology, assemble, optional
+from sojourn.base import core
+from sojourn.studies import topology
+from sojourn.studies.placement import Evaluator, katz, rankings, sample
+from sojourn.studies.topology.model import Link, Node, Topology, assemble, optional
 
 ROUTERS, FLOWS = 1_000, 10_000
 INTERNET, PIVOTS = 50_000, 1_000

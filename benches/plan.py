@@ -35,7 +35,8 @@ values = ["10 Mbit/s", "15 Mbit/s", "20 Mbit/s", "25 Mbit/s", "30 Mbit/s"]
 
 PLAIN = """
 import json, sys
-from sojourn import core, plan
+from sojourn.base import core
+from sojourn import plan
 cells = plan.cells(plan.load(sys.argv[1]))
 by_scenario = {}
 for cell in cells:

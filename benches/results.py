@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Final
 
 import sojourn as sj
-from sojourn import core, tables
+from sojourn.base import core
+from sojourn.results import tables
 
 CASES: Final = {
     "2 flows, 3 s": sj.dumbbell(flows=2, duration=sj.s(3), warm_up=sj.s(1)),

@@ -31,7 +31,9 @@ def cpu_s(arguments: list[str]) -> float:
 
 def run_itself_s() -> float:
     """Return the CPU time of the simulation of ``sojourn run dumbbell --json`` alone."""
-    from sojourn import core, network, runner
+    from sojourn.base import core
+    from sojourn.model import network
+    from sojourn.plan import runner
 
     scenario = network.load("dumbbell").canonical()
     interval = str(runner.auto_interval_ns(str(scenario["duration"]))) + " ns"

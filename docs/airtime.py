@@ -16,9 +16,9 @@ from protection import TEXTS
 
 import sojourn as sj
 from sojourn import stats
-from sojourn.palette import INK
-from sojourn.plot import WIDTH, new_figure
 from sojourn.stats import Floats
+from sojourn.view.palette import INK
+from sojourn.view.plot import WIDTH, new_figure
 
 PROTOCOL = tomllib.loads((DOCS / "airtime.toml").read_text(encoding="utf-8"))
 BEST = "FQ-CoDel, air time"

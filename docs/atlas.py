@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from sojourn.atlas import NEEDS, execute, pictures
-from sojourn.atlas.page import number
-from sojourn.atlas.ranks import Cell
 from sojourn.stats import Estimate
+from sojourn.studies.atlas import NEEDS, execute, pictures
+from sojourn.studies.atlas.page import number
+from sojourn.studies.atlas.ranks import Cell
 
 DOCS = Path(__file__).parent
 NOTE = (
@@ -35,7 +35,7 @@ def read(folder: Path) -> execute.Atlas:
         is_cut = low == of.least or high == of.most
         found = Estimate(float(row.mean), low, high, int(row.replications), is_cut=is_cut)
         cells[row.need][row.scheme] = Cell(found, rank)
-    from sojourn.scheme import Scheme
+    from sojourn.model.scheme import Scheme
 
     replications = int(data["replications"].max())
     return execute.Atlas(tuple(Scheme(text, label) for label, text in schemes.items()), needs, cells, replications)

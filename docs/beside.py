@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 
 from sojourn import crosscheck, stats
-from sojourn.advise import Line, advise
-from sojourn.advise import answer as answered
-from sojourn.characterize.networks import NEWRENO, Group, Setting, network
 from sojourn.crosscheck import advised, findings, varying
 from sojourn.crosscheck.text import difference, number, verdict
-from sojourn.network import Network
-from sojourn.runner import compare
-from sojourn.scheme import Scheme
+from sojourn.model.network import Network
+from sojourn.model.scheme import Scheme
+from sojourn.plan.runner import compare
+from sojourn.studies.advise import Line, advise
+from sojourn.studies.advise import answer as answered
+from sojourn.studies.characterize.networks import NEWRENO, Group, Setting, network
 
 DOCS = Path(__file__).parent
 # Heist (2021): goodput of one CUBIC flow in Mbit/s, from 1.88 s to 120 s.

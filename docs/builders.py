@@ -11,7 +11,7 @@ from typing import Any
 from sojourn import _native
 
 ROOT = Path(__file__).parent.parent
-TRAFFIC = "python/sojourn/traffic.py"
+TRAFFIC = "python/sojourn/model/traffic.py"
 PACKAGE = "python/sojourn/__init__.py"
 COUNT = "Number of users or flows of it, for :meth:`Network.add`; by default 1."
 
@@ -126,7 +126,7 @@ def all_builders() -> list[Builder]:
 
 
 def functions() -> str:
-    """python/sojourn/traffic.py with these functions."""
+    """python/sojourn/model/traffic.py with these functions."""
     made = "\n\n".join(one.text() for one in all_builders())
     marks = "# Traffic and transports, made by docs/generate.py\n", "# End of traffic and transports\n"
     before, _, rest = (ROOT / TRAFFIC).read_text(encoding="utf-8").partition(marks[0])
@@ -138,8 +138,8 @@ def exported() -> str:
     names = sorted(["every", *(one.name for one in all_builders())])
     text = (ROOT / PACKAGE).read_text(encoding="utf-8")
     for head, item in (
-        ("    from sojourn.traffic import (\n", "        {},\n"),
-        ('    "sojourn.traffic": (\n', '        "{}",\n'),
+        ("    from sojourn.model.traffic import (\n", "        {},\n"),
+        ('    "sojourn.model.traffic": (\n', '        "{}",\n'),
     ):
         before, _, rest = text.partition(head)
         former, mark, after = rest.partition("    )")

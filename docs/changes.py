@@ -9,8 +9,8 @@ from __future__ import annotations
 from pages import DOCS, save
 
 import sojourn as sj
-from sojourn.cli import text
-from sojourn.results import Results
+from sojourn.results import text
+from sojourn.results.results import Results
 
 NOTE = "<!-- Made by docs/changes.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 SCHEMES = ("pfifo limit 1000p", "codel", "pie", "fq_codel", "cake", "dualpi2")

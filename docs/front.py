@@ -19,12 +19,13 @@ import pandas as pd
 from optimal import PROTOCOL as FIRST
 from pages import lines
 
-from sojourn import _native, core, stats
-from sojourn.device import experiment as laboratory
-from sojourn.papers.shipped.dropping_functions import document, simulate, store
-from sojourn.papers.shipped.dropping_functions.document import Experiment, Size, Switchback
-from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
-from sojourn.papers.shipped.results import Keeper
+from sojourn import _native, stats
+from sojourn.base import core
+from sojourn.real.device import experiment as laboratory
+from sojourn.studies.papers.shipped.dropping_functions import document, simulate, store
+from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Size, Switchback
+from sojourn.studies.papers.shipped.dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
+from sojourn.studies.papers.shipped.results import Keeper
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "front.toml").read_text(encoding="utf-8"))

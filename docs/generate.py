@@ -17,7 +17,8 @@ from typing import Any
 import builders
 import pages
 
-from sojourn import _native, traces
+from sojourn import _native
+from sojourn.plan import logs
 from sojourn.scaffold import kinds
 
 DOCS = Path(__file__).parent
@@ -527,8 +528,8 @@ FOLDERS = {
 
 def traced() -> str:
     """The page of packet traces and decision logs."""
-    columns = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in traces.COLUMNS.items()]
-    words = [(f"`{name}`", meaning) for name, meaning in traces.WORDS.items()]
+    columns = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in logs.COLUMNS.items()]
+    words = [(f"`{name}`", meaning) for name, meaning in logs.WORDS.items()]
     return (
         NOTE
         + "# Packet traces and decision logs\n\n"
@@ -540,7 +541,7 @@ def traced() -> str:
         + "A packet's comment consists of words `NAME=VALUE`:\n\n"
         + table(["word", "meaning"], words)
         + "\nA packet of the simulator has no bytes. Its headers are made from the simulated fields:\n\n"
-        + table(["field", "value"], traces.HEADERS.items())
+        + table(["field", "value"], logs.HEADERS.items())
         + "\n## Decision logs\n\n"
         + "`QUEUE.parquet` has one row for each event at the queue, in the order of time. The units and meanings of "
         + "the columns are also in the file, in the metadata of its fields.\n\n"

@@ -26,7 +26,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn import core, metrics, stats
+from sojourn import stats
+from sojourn.base import core
+from sojourn.results import metrics
 
 COUNTS: Final = (5, 10, 30)
 REPETITIONS: Final = 10_000

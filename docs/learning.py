@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from sojourn import gym, papers, stats
+from sojourn import gym, stats
+from sojourn.base.processors import cores
 from sojourn.gym.search import Policy
-from sojourn.papers.shipped.daqm import model, traffic
-from sojourn.processors import cores
+from sojourn.studies import papers
+from sojourn.studies.papers.shipped.daqm import model, traffic
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "learning.json"

@@ -15,11 +15,11 @@ import numpy as np
 from pages import BLUE, RED, lines, save
 
 from sojourn import stats
-from sojourn.papers.shipped.dropping_functions import document, simulate, store
-from sojourn.papers.shipped.dropping_functions.simulate import PAIRED, WINDOWS, Run
-from sojourn.papers.shipped.results import Keeper
-from sojourn.plot import WIDTH, new_figure
+from sojourn.studies.papers.shipped.dropping_functions import document, simulate, store
+from sojourn.studies.papers.shipped.dropping_functions.simulate import PAIRED, WINDOWS, Run
+from sojourn.studies.papers.shipped.results import Keeper
 from sojourn.theory import optimal
+from sojourn.view.plot import WIDTH, new_figure
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "optimal.toml").read_text(encoding="utf-8"))

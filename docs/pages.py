@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sojourn.palette import PAPER
+from sojourn.view.palette import PAPER
 
 if TYPE_CHECKING:
-    from sojourn.plot import Picture
     from sojourn.stats import Estimate
+    from sojourn.view.plot import Picture
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"

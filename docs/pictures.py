@@ -15,7 +15,9 @@ import matplotlib.pyplot as plt
 from PIL import Image
 
 import sojourn as sj
-from sojourn import demo, plot, suggest
+from sojourn.base import suggest
+from sojourn.studies import demo
+from sojourn.view import plot
 
 DOCS = Path(__file__).parent
 PANELS = [

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from pages import console, run, save, shown, table, write
 
-from sojourn import stats, topology
-from sojourn.palette import INK, MUTED
-from sojourn.placement import ALL, Found, Plan, picture, search
-from sojourn.placement.search import BEST, EVERY, GREEDY, NONE, is_better
-from sojourn.plot import WIDTH, Picture, new_figure
-from sojourn.processors import cores
+from sojourn import stats
+from sojourn.base.processors import cores
+from sojourn.studies import topology
+from sojourn.studies.placement import ALL, Found, Plan, picture, search
+from sojourn.studies.placement.search import BEST, EVERY, GREEDY, NONE, is_better
+from sojourn.view.palette import INK, MUTED
+from sojourn.view.plot import WIDTH, Picture, new_figure
 
 NOTE = (
     "<!-- Made by docs/placement.py from runs of the library: change it there, or its words in docs/templates. -->\n"

@@ -20,10 +20,11 @@ from intervals import read_record, table
 from pages import BLUE, DOCS, IMAGES, RED, Pages, save
 
 import sojourn as sj
-from sojourn import stats, tune
-from sojourn.palette import INK, MUTED
-from sojourn.plot import WIDTH, new_figure
-from sojourn.tune import picture
+from sojourn import stats
+from sojourn.studies import tune
+from sojourn.studies.tune import picture
+from sojourn.view.palette import INK, MUTED
+from sojourn.view.plot import WIDTH, new_figure
 
 NOTE = (
     "<!-- Made by docs/practice.py from runs of the library: change it there, or its words in docs/templates. -->\n"

@@ -19,9 +19,9 @@ from pages import BLUE, RED, save, table
 
 import sojourn as sj
 from sojourn import stats
-from sojourn.palette import INK, MUTED
-from sojourn.plot import WIDTH, new_figure
-from sojourn.stats import fairness
+from sojourn.results import fairness
+from sojourn.view.palette import INK, MUTED
+from sojourn.view.plot import WIDTH, new_figure
 
 NOTE = (
     "<!-- Made by docs/protection.py from runs of the library: change it there, or its words in docs/templates. -->\n"
@@ -63,7 +63,7 @@ def shown(values: Any, scale: float = 1.0, digits: int = 2) -> str:
 
 def study(attack: str, *, wired: bool = False, profile: str = "802.11g") -> dict[str, Any]:
     """The ready-made scenario with one more UDP flow; wired, each station has 100 Mbit/s of its own to the router."""
-    text = resources.files("sojourn").joinpath("scenarios/wlan.toml").read_text(encoding="utf-8")
+    text = resources.files("sojourn").joinpath("model/scenarios/wlan.toml").read_text(encoding="utf-8")
     document = tomllib.loads(text)
     for one in document["cells"]:
         one["profile"] = profile

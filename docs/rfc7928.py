@@ -9,10 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from sojourn.characterize import SUITE, Setting
-from sojourn.characterize.plans import document
+from sojourn.model.scheme import Scheme
 from sojourn.plan import dumps
-from sojourn.scheme import Scheme
+from sojourn.studies.characterize import SUITE, Setting
+from sojourn.studies.characterize.plans import document
 
 FOLDER = Path(__file__).resolve().parents[1] / "scenarios" / "rfc7928"
 SCHEMES = tuple(Scheme(name, name) for name in ("pfifo", "codel", "pie", "fq_codel"))

@@ -19,11 +19,12 @@ import numpy as np
 import topohub
 from scipy.stats import wilcoxon
 
-from sojourn import stats, topology
-from sojourn.placement import centrality, relief
-from sojourn.placement.evaluate import GOODPUT, Evaluator, Placement
+from sojourn import stats
 from sojourn.stats import Floats
-from sojourn.topology.case import Case
+from sojourn.studies import topology
+from sojourn.studies.placement import centrality, relief
+from sojourn.studies.placement.evaluate import GOODPUT, Evaluator, Placement
+from sojourn.studies.topology.case import Case
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "rule.toml").read_text(encoding="utf-8"))

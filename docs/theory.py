@@ -15,11 +15,11 @@ from scipy import stats as distributions
 
 import sojourn as sj
 from sojourn import theory
-from sojourn.palette import INK, MUTED
-from sojourn.plot import WIDTH, new_figure
 from sojourn.theory import plots, stability
 from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link, Run
 from sojourn.theory.translate import controller
+from sojourn.view.palette import INK, MUTED
+from sojourn.view.plot import WIDTH, new_figure
 
 NOTE = "<!-- Made by docs/theory.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 

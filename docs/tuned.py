@@ -17,12 +17,14 @@ import numpy as np
 from pages import BLUE, RED, lines, save
 from scipy.stats import wilcoxon
 
-from sojourn import core, sensitivity, stats, tune
-from sojourn.palette import INK
-from sojourn.plot import WIDTH, new_figure
+from sojourn import stats
+from sojourn.base import core
 from sojourn.stats import Floats
-from sojourn.tune.evaluate import Evaluator
-from sojourn.tune.settings import Setting, settings
+from sojourn.studies import sensitivity, tune
+from sojourn.studies.tune.evaluate import Evaluator
+from sojourn.studies.tune.settings import Setting, settings
+from sojourn.view.palette import INK
+from sojourn.view.plot import WIDTH, new_figure
 
 DOCS = Path(__file__).parent
 PROTOCOL = tomllib.loads((DOCS / "tuned.toml").read_text(encoding="utf-8"))

@@ -10,8 +10,10 @@ import json
 from pages import BLUE, RED, save
 from tuned import DELAY, GOODPUT, JOBS, MEASURES, OUT, PROTOCOL, Judge, networks, plan_of, shown
 
-from sojourn import core, stats, tune
-from sojourn.plot import WIDTH, new_figure
+from sojourn import stats
+from sojourn.base import core
+from sojourn.studies import tune
+from sojourn.view.plot import WIDTH, new_figure
 
 RULES = {
     "more than 5 packets wait": "q0 5p drop_rate 0.05721 drop_duration 1.658ms",

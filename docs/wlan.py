@@ -14,8 +14,9 @@ import numpy as np
 from pages import BLUE, DOCS, RED, save
 from scipy.optimize import brentq
 
-from sojourn import core, stats
-from sojourn.plot import WIDTH, new_figure
+from sojourn import stats
+from sojourn.base import core
+from sojourn.view.plot import WIDTH, new_figure
 
 NOTE = "<!-- Made by docs/wlan.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 STATIONS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50)

@@ -10,7 +10,7 @@ import time
 from tables import spread, table
 
 import sojourn as sj
-from sojourn.device.lab import Lab, LabError
+from sojourn.real.device.lab import Lab, LabError
 
 SCHEMES = ["pfifo limit 100p", "codel", "pie", "fq_codel", "red min 30p max 90p limit 1000p", "daqm"]
 RATE_MBIT_S = 50

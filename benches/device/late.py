@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tables import spread, table
 
-from sojourn.device.lab import Lab, LabError
+from sojourn.real.device.lab import Lab, LabError
 
 #: Of a 1514 B frame 1448 B are payload.
 RATE_MBIT_S = 100

@@ -16,7 +16,7 @@ import statistics
 
 from tables import table
 
-from sojourn.device.lab import Lab
+from sojourn.real.device.lab import Lab
 
 INTERVAL_S = 0.01
 BACK_ENDS = {

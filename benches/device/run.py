@@ -32,7 +32,7 @@ from typing import Any
 from agreement import agreement
 from tables import spread, table
 
-from sojourn.device.lab import Lab, LabError, find_sojournd_dpdk
+from sojourn.real.device.lab import Lab, LabError, find_sojournd_dpdk
 
 #: Frames a second that must pass without loss.
 OFFERED = 200_000

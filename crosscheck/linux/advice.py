@@ -26,9 +26,9 @@ from rows import Key, Row, keep, record, write_table
 from run import KERNEL, LEAST_IDLE_SHARE, boot, image
 from sqm import scripts
 
-from sojourn.advise import answer
-from sojourn.advise.household import SITES
 from sojourn.crosscheck.advised import HOUSEHOLDS, LINES, RECOMMENDED, TODAY, Household
+from sojourn.studies.advise import answer
+from sojourn.studies.advise.household import SITES
 
 RUNS = 3
 NAMES = ("household", "setting", "line", "run")

@@ -21,13 +21,7 @@ from measured import lateness, reports
 from rows import Key, Row, keep, record, write_table
 from run import KERNEL, boot, image
 
-from sojourn.crosscheck.findings import (
-    FINDINGS,
-    SCHEMES,
-    TRANSFER_BYTES,
-    TRANSFER_EVERY_S,
-    Finding,
-)
+from sojourn.crosscheck.findings import FINDINGS, SCHEMES, TRANSFER_BYTES, TRANSFER_EVERY_S, Finding
 
 RUNS = 2
 NAMES = ("finding", "scheme", "run")

@@ -27,14 +27,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sojourn import core, toml
+from sojourn.base import core, toml
+from sojourn.model.scheme import Scheme
 from sojourn.plan import execute, expand
 from sojourn.plan.identity import REAL, SIMULATED, build
 from sojourn.plan.model import Plan
 from sojourn.plan.progress import for_stderr
 from sojourn.plan.store import Store
-from sojourn.scheme import Scheme
-from sojourn.shell.flows import congestion_controls
+from sojourn.real.shell.flows import congestion_controls
 from sojourn.stats import estimate, unpaired
 
 SEED = 20261124

@@ -15,7 +15,8 @@ import atheris
 import shared
 
 with atheris.instrument_imports(include=["sojourn", "tomllib"]):
-    from sojourn import SojournError, core, toml
+    from sojourn import SojournError
+    from sojourn.base import core, toml
     from sojourn.plan import document, dumps, expand
 
 _PLACE: Final = re.compile(r"fuzz\.toml|--set |[a-z0-9]+\.toml \(comes with Sojourn\)")

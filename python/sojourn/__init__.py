@@ -14,26 +14,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sojourn.base import lazy
+
 if TYPE_CHECKING:
-    from sojourn import draw, trace
-    from sojourn.applications import ApplicationSummary
-    from sojourn.core import SojournError, version
-    from sojourn.lines import access, rrul
-    from sojourn.network import Network, bundled_scenarios, load
-    from sojourn.plugins.algorithm import ACCEPT, DROP, MARK, SEND, Algorithm, PacketView, QueueView, parameter
-    from sojourn.recorded import source
-    from sojourn.results import Results
-    from sojourn.runner import compare, run
-    from sojourn.scheme import DEFAULT_SCHEMES, Scheme, aqm
-    from sojourn.shell import Emulation, emulate
-    from sojourn.stats import Estimate
-    from sojourn.stats.harm import harm
-    from sojourn.stats.outcome import Requirements, quality_of_outcome
-    from sojourn.stats.smoothness import goodput_over_intervals
-    from sojourn.stepping import Simulation, Window
-    from sojourn.topologies import dumbbell, lan
-    from sojourn.traces import DecisionLogs, PacketTraces
-    from sojourn.traffic import (
+    from sojourn.base.core import SojournError, version
+    from sojourn.base.units import Quantity, bit_s, bytes_, gbit_s, kbit_s, kib, mbit_s, mib, ms, ns, packets, s, us
+    from sojourn.model import draw
+    from sojourn.model.lines import access, rrul
+    from sojourn.model.network import Network, bundled_scenarios, load
+    from sojourn.model.recorded import source
+    from sojourn.model.scheme import DEFAULT_SCHEMES, Scheme, aqm
+    from sojourn.model.topologies import dumbbell, lan
+    from sojourn.model.traffic import (
         bulk,
         cbr,
         every,
@@ -53,23 +45,20 @@ if TYPE_CHECKING:
         web,
         weibull,
     )
-    from sojourn.under_load import RrulSummary
-    from sojourn.units import (
-        Quantity,
-        bit_s,
-        bytes_,
-        gbit_s,
-        kbit_s,
-        kib,
-        mbit_s,
-        mib,
-        ms,
-        ns,
-        packets,
-        s,
-        us,
-    )
-    from sojourn.working_conditions import Responsiveness, ResponsivenessTest, responsiveness
+    from sojourn.plan.logs import DecisionLogs, PacketTraces
+    from sojourn.plan.runner import compare, run
+    from sojourn.plan.stepping import Simulation, Window
+    from sojourn.plugins.algorithm import ACCEPT, DROP, MARK, SEND, Algorithm, PacketView, QueueView, parameter
+    from sojourn.real.shell import Emulation, emulate
+    from sojourn.results.applications import ApplicationSummary
+    from sojourn.results.harm import harm
+    from sojourn.results.outcome import Requirements, quality_of_outcome
+    from sojourn.results.results import Results
+    from sojourn.results.smoothness import goodput_over_intervals
+    from sojourn.results.under_load import RrulSummary
+    from sojourn.stats import Estimate
+    from sojourn.studies.working_conditions import Responsiveness, ResponsivenessTest, responsiveness
+    from sojourn.view import trace
 
     __version__: str
 
@@ -150,10 +139,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "sojourn.applications": ("ApplicationSummary",),
-    "sojourn.core": ("SojournError", "version"),
-    "sojourn.lines": ("access", "rrul"),
-    "sojourn.network": ("Network", "bundled_scenarios", "load"),
+    "sojourn.results.applications": ("ApplicationSummary",),
+    "sojourn.base.core": ("SojournError", "version"),
+    "sojourn.model.lines": ("access", "rrul"),
+    "sojourn.model.network": ("Network", "bundled_scenarios", "load"),
     "sojourn.plugins.algorithm": (
         "ACCEPT",
         "DROP",
@@ -164,20 +153,20 @@ _HOME = {
         "QueueView",
         "parameter",
     ),
-    "sojourn.recorded": ("source",),
-    "sojourn.working_conditions": ("Responsiveness", "ResponsivenessTest", "responsiveness"),
-    "sojourn.results": ("Results",),
-    "sojourn.runner": ("compare", "run"),
-    "sojourn.scheme": ("DEFAULT_SCHEMES", "Scheme", "aqm"),
+    "sojourn.model.recorded": ("source",),
+    "sojourn.studies.working_conditions": ("Responsiveness", "ResponsivenessTest", "responsiveness"),
+    "sojourn.results.results": ("Results",),
+    "sojourn.plan.runner": ("compare", "run"),
+    "sojourn.model.scheme": ("DEFAULT_SCHEMES", "Scheme", "aqm"),
     "sojourn.stats": ("Estimate",),
-    "sojourn.stats.harm": ("harm",),
-    "sojourn.stats.outcome": ("Requirements", "quality_of_outcome"),
-    "sojourn.stats.smoothness": ("goodput_over_intervals",),
-    "sojourn.shell": ("Emulation", "emulate"),
-    "sojourn.stepping": ("Simulation", "Window"),
-    "sojourn.topologies": ("dumbbell", "lan"),
-    "sojourn.traces": ("DecisionLogs", "PacketTraces"),
-    "sojourn.traffic": (
+    "sojourn.results.harm": ("harm",),
+    "sojourn.results.outcome": ("Requirements", "quality_of_outcome"),
+    "sojourn.results.smoothness": ("goodput_over_intervals",),
+    "sojourn.real.shell": ("Emulation", "emulate"),
+    "sojourn.plan.stepping": ("Simulation", "Window"),
+    "sojourn.model.topologies": ("dumbbell", "lan"),
+    "sojourn.plan.logs": ("DecisionLogs", "PacketTraces"),
+    "sojourn.model.traffic": (
         "bulk",
         "cbr",
         "every",
@@ -197,8 +186,8 @@ _HOME = {
         "web",
         "weibull",
     ),
-    "sojourn.under_load": ("RrulSummary",),
-    "sojourn.units": (
+    "sojourn.results.under_load": ("RrulSummary",),
+    "sojourn.base.units": (
         "Quantity",
         "bit_s",
         "bytes_",
@@ -216,20 +205,15 @@ _HOME = {
 }
 """The module of each name. A module is imported when one of its names is first used, so commands start quickly."""
 
-_MODULES = {name: module for module, names in _HOME.items() for name in names}
+_value = lazy.names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value = __getattr__("version")()
-    elif name in _MODULES:
-        value = getattr(import_module(_MODULES[name]), name)
-    elif name in ("draw", "trace"):
-        value = import_module(f"sojourn.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return _value("version")()
+    if name in ("draw", "trace"):
+        return import_module(f"sojourn.{'model' if name == 'draw' else 'view'}.{name}")
+    return _value(name)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ against any version: this one, or with ``--sojournd`` and ``--python`` an older 
     sudo .venv/bin/python tests/device/attacks.py
     sudo .venv/bin/python tests/device/attacks.py --only documents starts
 
-Needs root, and what :class:`sojourn.device.lab.Lab` needs.
+Needs root, and what :class:`sojourn.real.device.lab.Lab` needs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pathlib import Path
 
 from packets import udp
 
-from sojourn.device.lab import Lab, find_sojournd
+from sojourn.real.device.lab import Lab, find_sojournd
 
 #: What became of an attack: whether it was held off, and how.
 Outcome = tuple[bool, str]

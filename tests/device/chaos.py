@@ -13,8 +13,8 @@ or a flood of short frames arrive. Then the hosts fall silent, and both sides ar
 * The log of a round has few lines, however long the mishap lasts.
 
 The totals are printed at the end. The exit status is 1 if a frame is unaccounted for, or the wire was down for too
-long; else 77 if a mishap could not be tried here. Needs root, and what :class:`sojourn.device.lab.Lab` needs; the
-clock needs libfaketime.
+long; else 77 if a mishap could not be tried here. Needs root, and what :class:`sojourn.real.device.lab.Lab` needs;
+the clock needs libfaketime.
 
     sudo .venv/bin/python tests/device/chaos.py --seconds 3600 --seed 1
 """
@@ -39,7 +39,7 @@ from typing import Any
 from packets import assert_conserved, udp
 from soak import BACK_ENDS
 
-from sojourn.device.lab import Lab, LabError, find_sojournd
+from sojourn.real.device.lab import Lab, LabError, find_sojournd
 
 HOSTS = ("client", "server")
 #: The host and the port of the device where the frames of a direction begin, and those where they end.

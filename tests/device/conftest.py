@@ -11,7 +11,7 @@ import pytest
 from namespaces import missing_for_the_shell
 from packets import MakeLab
 
-from sojourn.device.lab import Lab
+from sojourn.real.device.lab import Lab
 
 #: Every way to frames that this machine has.
 BACK_ENDS = {

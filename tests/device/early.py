@@ -9,8 +9,8 @@ late, with the times seen from outside.
     sudo .venv/bin/python tests/device/early.py
     sudo .venv/bin/python tests/device/early.py --only af_xdp --frames 20000 --load 4 --link 10
 
-Needs root, and what :class:`sojourn.device.lab.Lab` needs. Exit status 1 if a frame was early, 77 where it cannot be
-tried.
+Needs root, and what :class:`sojourn.real.device.lab.Lab` needs. Exit status 1 if a frame was early, 77 where it
+cannot be tried.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def found(took: list[list[int]], least: int, directions: list[dict[str, Any]]) -
 
 def in_lab(back_end: str, frames: int, rate: float, link: int, name: str, program: Path | None) -> Found:
     """Measure ``sojournd`` with a back end."""
-    from sojourn.device.lab import Lab
+    from sojourn.real.device.lab import Lab
 
     with Lab(name=name) as lab:
 
@@ -259,7 +259,7 @@ def in_lab(back_end: str, frames: int, rate: float, link: int, name: str, progra
 
 def in_shell(frames: int, rate: float, link: int) -> Found:
     """Measure the link of ``sojourn shell``."""
-    from sojourn.shell.emulation import emulate
+    from sojourn.real.shell.emulation import emulate
 
     rtt, speed = f"{2 * DELAY_NS} ns", f"{link} bit/s"
     emulated = emulate(down=speed, up=speed, rtt=rtt, aqm="pfifo limit 5000p", up_aqm="pfifo limit 5000p")

@@ -343,7 +343,7 @@ def from_python(attempt: str) -> Row:
 
 def from_store() -> Row:
     """Give a stored copy of a plug-in more to do than to declare."""
-    from sojourn.core import SojournError
+    from sojourn.base.core import SojournError
     from sojourn.plugins import loading
 
     left()

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.device.lab import find_sojournd
+from sojourn.real.device.lab import find_sojournd
 
 #: What makes a command one of an ordinary user.
 ORDINARY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

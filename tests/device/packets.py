@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from sojourn.device.lab import Lab
+from sojourn.real.device.lab import Lab
 
 MakeLab = Callable[..., Lab]
 

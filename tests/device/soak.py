@@ -34,8 +34,8 @@ from typing import Any
 
 from packets import assert_conserved
 
-from sojourn.core import aqms
-from sojourn.device.lab import Lab, LabError
+from sojourn.base.core import aqms
+from sojourn.real.device.lab import Lab, LabError
 
 BACK_ENDS: list[dict[str, str]] = [
     {"back_end": "af_xdp", "mode": "native"},

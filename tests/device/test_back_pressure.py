@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from packets import MakeLab, assert_conserved, udp
 
-from sojourn.device.lab import Lab, LabError
+from sojourn.real.device.lab import Lab, LabError
 
 
 def flood(lab: Lab, *, rate: float, seconds: float, frame_bytes: int = 1000) -> Callable[[], None]:

@@ -6,7 +6,7 @@ import json
 
 from packets import MakeLab, assert_conserved
 
-from sojourn.device.lab import Lab
+from sojourn.real.device.lab import Lab
 
 
 def xdp(lab: Lab, interface: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packets import MakeLab, assert_conserved, goodput, udp
 
-from sojourn.device.lab import find_sojournd, find_sojournd_dpdk
+from sojourn.real.device.lab import find_sojournd, find_sojournd_dpdk
 
 
 @pytest.fixture(scope="module")

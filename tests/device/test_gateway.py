@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from packets import MakeLab
 
-from sojourn.device import experiment, windows
-from sojourn.device.lab import Lab, find_sojournd
+from sojourn.real.device import experiment, windows
+from sojourn.real.device.lab import Lab, find_sojournd
 
 
 def isolate(lab: Lab, word: str) -> None:

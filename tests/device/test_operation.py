@@ -16,7 +16,7 @@ import chaos
 import pytest
 from packets import MakeLab, assert_conserved
 
-from sojourn.device.lab import Lab, LabError, find_sojournd
+from sojourn.real.device.lab import Lab, LabError, find_sojournd
 
 
 def doctor(lab: Lab, *before: str) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.device.lab import find_sojournd
+from sojourn.real.device.lab import find_sojournd
 
 _ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from browser import start_browser
-from sojourn.device.lab import find_sojournd
+from sojourn.real.device.lab import find_sojournd
 
 pytestmark = pytest.mark.browser
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from packets import MakeLab, assert_conserved, capture, ethernet, goodput, ipv4
 
-import sojourn.device
-from sojourn.device.lab import Lab
+import sojourn.real.device
+from sojourn.real.device.lab import Lab
 
-FLOOD = str(Path(sojourn.device.__file__).with_name("flood.py"))
+FLOOD = str(Path(sojourn.real.device.__file__).with_name("flood.py"))
 #: Mask of every CPU.
 ALL = (1 << max(os.sched_getaffinity(0)) + 1) - 1
 #: Frames that one queue hands over before the next has its turn.

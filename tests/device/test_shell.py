@@ -21,7 +21,7 @@ import pytest
 from namespaces import ORDINARY, of_ordinary_user
 
 import sojourn as sj
-from sojourn.shell import Emulation, Link, emulate
+from sojourn.real.shell import Emulation, Link, emulate
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 #: What ends only if something hangs; a busy machine takes tens of seconds to start some programs.
@@ -126,8 +126,18 @@ def test_the_exit_status_is_passed_on(script: str, status: int) -> None:
 )
 def test_a_marked_run_is_no_success_with_strict(words: list[str], script: str, status: int) -> None:
     # Every run has lost more than this share of its time.
-    late = "import sys; from sojourn.shell import outcome; outcome.LATE_SHARE = -1.0; from sojourn.cli import main; "
-    command = [sys.executable, "-c", f"{late}sys.exit(main(sys.argv[1:]))", "shell", "--down", "5Mbit/s", "--quiet"]
+    late = (
+        "import sys; from sojourn.cli import main; from sojourn.real.shell import outcome as o; o.LATE_SHARE = -1.0; "
+    )
+    command = [
+        sys.executable,
+        "-c",
+        f"{late}sys.exit(cli.main(sys.argv[1:]))",
+        "shell",
+        "--down",
+        "5Mbit/s",
+        "--quiet",
+    ]
     done = subprocess.run(
         [*command, *words, "--", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=LIMIT_S
     )
@@ -422,7 +432,7 @@ def test_a_kill_while_results_are_written_leaves_no_part_of_them(tmp_path: Path)
     words = ["--down", "20Mbit/s", "--out", "new/run", "--", "true"]
     stuck = (
         "import sys, time\n"
-        "from sojourn import folder\n"
+        "from sojourn.plan import folder\n"
         "def slow(results, staging, command):\n"
         "    (staging / 'part').write_text('x')\n"
         "    print('writing', flush=True)\n"
@@ -450,7 +460,7 @@ def test_a_kill_while_results_are_written_leaves_no_part_of_them(tmp_path: Path)
 
 
 def test_the_fixture_gives_links_that_are_gone_after_the_test(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["sojourn.shell.fixture"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["sojourn.real.shell.fixture"]\n')
     (tmp_path / "test_link.py").write_text(
         "made = []\n"
         "def test_one(sojourn_link):\n"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.plan import execute, expand, loads
 from sojourn.plan.identity import Run
 from sojourn.plan.store import Store
-from sojourn.shell import carry, compare, doctor, executor, flows
-from sojourn.shell.outcome import Outcome
+from sojourn.real.shell import carry, compare, doctor, executor, flows
+from sojourn.real.shell.outcome import Outcome
 
 SCENARIO = """
 name = "one link"

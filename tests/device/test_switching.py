@@ -8,8 +8,8 @@ import time
 
 from packets import MakeLab, assert_conserved
 
-from sojourn.core import aqms
-from sojourn.device import windows
+from sojourn.base.core import aqms
+from sojourn.real.device import windows
 
 #: How long; SOJOURN_SWITCHING_S=60 for the minute that the device promises.
 _SECONDS = int(os.environ.get("SOJOURN_SWITCHING_S", "10"))

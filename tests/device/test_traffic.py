@@ -10,7 +10,7 @@ import struct
 import pytest
 from packets import MakeLab, assert_conserved, capture, ethernet, goodput, udp, unfinished_syn
 
-from sojourn.device.lab import LabError
+from sojourn.real.device.lab import LabError
 
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic", "bbr"])

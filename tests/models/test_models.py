@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from sojourn import _native
-from sojourn.core import parse_aqm
+from sojourn.base.core import parse_aqm
 
 from base import parameters, value
 from history import Case, cases, compare

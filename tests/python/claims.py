@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sojourn.papers import Claim
+from sojourn.studies.papers import Claim
 
 
 def claim(comparison: str, subject: str = "a", against: str = "", **more: Any) -> Claim:

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn import core
-from sojourn.core import Document, SojournError
+from sojourn.base import core
+from sojourn.base.core import Document, SojournError
 
 PACKETS: Final = 4000
 """Packets that the links of a scenario may carry in a run, about: it decides how long a run is."""

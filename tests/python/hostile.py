@@ -30,7 +30,8 @@ import pyarrow.parquet as pq
 import sojourn as sj
 from plans import small_plan
 from shared import small_network
-from sojourn import cli, toml
+from sojourn import cli
+from sojourn.base import toml
 from sojourn.plan import dumps, execute
 from sojourn.plan.store import Store
 
@@ -58,7 +59,7 @@ CONTROL = {
 def make(place: Path) -> None:
     """Write what the attempts change copies of: a run folder, a store, and a file that is nobody's business."""
     results = sj.compare(small_network(), ["codel", "pie"], replicates=2, seed=1, jobs=1)
-    with mock.patch("sojourn.report.render", return_value=""):
+    with mock.patch("sojourn.view.report.render", return_value=""):
         # No attempt reads the page, which takes most of the time.
         results.to_parquet(place / "run")
     execute.run(small_plan(replications=1), place / "store", jobs=1)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from generator import Draw, Generated, load
 from sojourn import _native
-from sojourn.core import Document, SojournError
+from sojourn.base.core import Document, SojournError
 
 ROUNDING: Final = 1e-9
 """Sums of floating-point numbers in another order."""

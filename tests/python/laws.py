@@ -26,7 +26,7 @@ import laws_of_runs  # noqa: F401
 import laws_of_time  # noqa: F401
 from generator import Draw, Generated, generate, load, smaller
 from law import LAWS, Case, Law
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 
 _SHRINKS: Final = 400
 """Smaller scenarios that are tried for a failure."""

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Final
 
 from law import BIT_S, ROUNDING, Case, amount, is_near, law, require
-from sojourn import core
-from sojourn.core import Document
+from sojourn.base import core
+from sojourn.base.core import Document
 
 
 def parts(report: Document) -> Iterator[tuple[str, Document]]:

@@ -14,9 +14,11 @@ from typing import Final
 import sojourn as sj
 from generator import load
 from law import ROUNDING, SECONDS, Case, Unmet, amount, copied, differences, differing, law, marks, named, require
-from sojourn import _native, core, metrics, plan, toml
-from sojourn.core import Document
+from sojourn import _native, plan
+from sojourn.base import core, toml
+from sojourn.base.core import Document
 from sojourn.plan import execute
+from sojourn.results import metrics
 
 
 @law("order", "A run depends on scenario, seed, replication and scheme, not on threads or on what ran before it.")

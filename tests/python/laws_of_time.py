@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from generator import load
 from law import BIT_S, NANOSECONDS, SECONDS, Case, Unmet, amount, copied, is_near, law, require
-from sojourn import core
-from sojourn.core import Document, SojournError
+from sojourn.base import core
+from sojourn.base.core import Document, SojournError
 
 NOT_SCALING: Final = {
     "ared": "Its weight is 1 - exp(-1/C), with C in packets a second: a second is in the law.",

@@ -83,14 +83,14 @@ def foreign() -> str:
 
 
 def become_foreign() -> None:
-    from sojourn import core as theirs
+    from sojourn.base import core as theirs
 
     theirs.build = foreign
 
 
 def become_ours() -> None:
     from sojourn import _native
-    from sojourn import core as theirs
+    from sojourn.base import core as theirs
 
     theirs.build = _native.build
 

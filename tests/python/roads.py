@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from sojourn import core, metrics, plan
+from sojourn import plan
+from sojourn.base import core
 from sojourn.cli import main
 from sojourn.plan import expand, read, show
 from sojourn.plan.store import Store
-from sojourn.report import render
+from sojourn.results import metrics
+from sojourn.view.report import render
 
 SHOWN = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio", "jain_index", "utilisation")
 

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any, Final
 
 import sojourn as sj
-from sojourn import core, inert
+from sojourn.base import core
+from sojourn.results import inert
 
 Json = dict[str, Any]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sojourn.papers import Paper, ledger
-from sojourn.papers.execute import Measured, Trace, Traces
-from sojourn.papers.model import Condition
+from sojourn.studies.papers import Paper, ledger
+from sojourn.studies.papers.execute import Measured, Trace, Traces
+from sojourn.studies.papers.model import Condition
 
 REPLICATIONS = 4
 CLAIMED = ("queue_packets_mean", "sojourn_ms_mean", "loss_ratio", "goodput_bit_s", "throughput_bit_s")

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn import core, linux_tcp
-from sojourn.advise import Line, advise, answer, search
-from sojourn.advise.household import Shaper, network
-from sojourn.advise.search import Advice, Outcome
+from sojourn.base import core
+from sojourn.base.core import SojournError
+from sojourn.base.units import bit_s
 from sojourn.cli import main
-from sojourn.core import SojournError
-from sojourn.units import bit_s
+from sojourn.model import linux_tcp
+from sojourn.studies.advise import Line, advise, answer, search
+from sojourn.studies.advise.household import Shaper, network
+from sojourn.studies.advise.search import Advice, Outcome
 
 SLOW = {"rtt_ms": (20.0, 20.0), "needs": ("calls",)}
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sojourn.advise import Line, answer, overheads
-from sojourn.advise.household import Shaper, network
-from sojourn.scheme import Scheme
+from sojourn.model.scheme import Scheme
+from sojourn.studies.advise import Line, answer, overheads
+from sojourn.studies.advise.household import Shaper, network
 from sojourn.tc import values
 from sojourn.tc.kinds import KINDS
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import SojournError, groups
-from sojourn.report import words
+from sojourn import SojournError
+from sojourn.results import groups
+from sojourn.view.report import words
 
 
 def line(seconds: float = 12.0) -> sj.Network:

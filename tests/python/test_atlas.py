@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn.atlas import NEEDS, atlas, execute
-from sojourn.atlas.needs import SCENARIOS
-from sojourn.atlas.ranks import Cell, ranked
+from sojourn.base.core import SojournError
 from sojourn.cli import main
-from sojourn.core import SojournError
-from sojourn.scheme import Scheme
+from sojourn.model.scheme import Scheme
 from sojourn.stats import estimate
+from sojourn.studies.atlas import NEEDS, atlas, execute
+from sojourn.studies.atlas.needs import SCENARIOS
+from sojourn.studies.atlas.ranks import Cell, ranked
 
 SOME = [need for need in NEEDS if need.name in ("delay", "goodput", "tail", "flood")]
 
@@ -63,7 +63,7 @@ def test_the_first_of_a_need_is_the_one_with_the_best_mean() -> None:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, execute.Atlas]:
     """Two schemes on a slow bottleneck."""
-    from sojourn.characterize import Setting
+    from sojourn.studies.characterize import Setting
 
     out = tmp_path_factory.mktemp("atlas") / "two"
     schemes = [Scheme("pfifo", "pfifo"), Scheme("fq_codel", "FQ-CoDel")]
@@ -107,7 +107,7 @@ def test_a_cell_leads_to_its_runs(made: tuple[Path, execute.Atlas]) -> None:
 
 
 def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None:
-    from sojourn.characterize import Setting
+    from sojourn.studies.characterize import Setting
 
     out, whole = made
     before = {file: file.stat().st_mtime_ns for file in (out / "store").rglob("*.parquet")}
@@ -118,7 +118,7 @@ def test_what_is_there_is_not_repeated(made: tuple[Path, execute.Atlas]) -> None
 
 
 def test_one_need_alone_has_no_picture_of_two(tmp_path: Path) -> None:
-    from sojourn.characterize import Setting
+    from sojourn.studies.characterize import Setting
 
     need = [one for one in NEEDS if one.name == "flood"]
     schemes = [Scheme("pfifo", "pfifo"), Scheme("fq_codel", "fq_codel")]

@@ -11,10 +11,11 @@ from selenium.webdriver.common.by import By
 
 import sojourn as sj
 from browser import resize, start_browser
-from sojourn import metrics, papers
-from sojourn.papers import Outcome, figures
-from sojourn.papers import page as paper_page
-from sojourn.papers.ledger import Ledger
+from sojourn.results import metrics
+from sojourn.studies import papers
+from sojourn.studies.papers import Outcome, figures
+from sojourn.studies.papers import page as paper_page
+from sojourn.studies.papers.ledger import Ledger
 from synthetic import judged, measure, some_readings
 
 pytestmark = pytest.mark.browser

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import sojourn as sj
-from sojourn.plot import sheet
+from sojourn.view.plot import sheet
 
 LONG = "red limit 2000p min 500p max 1000p max_p 0.1 w 0.002 wait"
 
@@ -31,7 +31,7 @@ def test_a_long_name_leaves_room_for_the_axes(long_names: sj.Results, name: str,
 
 
 def test_a_name_of_a_row_has_two_lines_at_most() -> None:
-    from sojourn.canvas import row_text
+    from sojourn.view.canvas import row_text
 
     assert row_text(LONG) == LONG
     with sheet(3.4):

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from sojourn import plan
-from sojourn.characterize import SUITE, Setting, chosen, execute, networks, plans, requirements
-from sojourn.characterize.numbers import Found
-from sojourn.characterize.pictures import one_sigma
-from sojourn.characterize.stability import stability
-from sojourn.characterize.suite import levels
+from sojourn.base.core import SojournError
 from sojourn.cli import main
-from sojourn.core import SojournError
+from sojourn.model.scheme import Scheme
 from sojourn.plan.store import Store
-from sojourn.scheme import Scheme
+from sojourn.studies.characterize import SUITE, Setting, chosen, execute, networks, plans, requirements
+from sojourn.studies.characterize.numbers import Found
+from sojourn.studies.characterize.pictures import one_sigma
+from sojourn.studies.characterize.stability import stability
+from sojourn.studies.characterize.suite import levels
 
 ROOT = Path(__file__).resolve().parents[2]
 PIE, TAIL = Scheme("pie", "pie"), Scheme("pfifo", "pfifo")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shared import Command
-from sojourn import core
+from sojourn.base import core
 
 
 def test_compare_prints_a_table_and_on_standard_error_only_that_four_seconds_are_short(
@@ -103,7 +103,7 @@ def test_a_folder_and_its_report(command: Command, small_file: Path, tmp_path: P
 
 def test_the_command_in_the_report_repeats_the_numbers(command: Command, small_file: Path, tmp_path: Path) -> None:
     from sojourn import Results
-    from sojourn.report.context import command as repeat
+    from sojourn.view.report.context import command as repeat
 
     command("compare", small_file, "--aqm", "codel target 7ms", "--replicates", 2, "--seed", 9, "--out", "first")
     first = Results.read(tmp_path / "here" / "first")

@@ -14,10 +14,9 @@ import pytest
 
 import sojourn as sj
 from shared import Command, small_network
-from sojourn import folder
+from sojourn.base.core import SojournError
 from sojourn.cli import main
-from sojourn.core import SojournError
-from sojourn.plan import manifest, verify
+from sojourn.plan import folder, manifest, verify
 from sojourn.plan.store import Store
 
 SCHEMES = ["codel", "pie", "codel target 5ms"]
@@ -157,7 +156,7 @@ def test_the_names_of_a_store_are_known_to_run_folders() -> None:
 
 
 def test_a_failing_run_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sojourn import core
+    from sojourn.base import core
 
     monkeypatch.setattr(core, "run_batch", lambda _, tasks, __=None: [(False, "it broke")] * len(tasks))
     with pytest.raises(SojournError, match=r"2 runs failed.*it broke"):
@@ -173,7 +172,7 @@ def test_a_scenario_is_named_by_its_file_or_its_name(small_file: Path) -> None:
 
 
 def test_a_run_folder_names_its_build(tmp_path: Path) -> None:
-    from sojourn import core
+    from sojourn.base import core
 
     results = sj.run(small_network())
     results.to_parquet(tmp_path / "run")

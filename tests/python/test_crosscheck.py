@@ -11,19 +11,7 @@ import pytest
 import openloop
 from shared import Command
 from sojourn import crosscheck
-from sojourn.crosscheck import (
-    compare,
-    linux,
-    ns2,
-    ns3,
-    ns3_lan,
-    ns3_network,
-    ns3_wlan,
-    page,
-    records,
-    sawtooth,
-    text,
-)
+from sojourn.crosscheck import compare, linux, ns2, ns3, ns3_lan, ns3_network, ns3_wlan, page, records, sawtooth, text
 from sojourn.crosscheck.compare import Metric, Outcome, Point, Run, Theirs
 
 

@@ -8,10 +8,11 @@ from types import ModuleType
 import pytest
 
 from shared import script
-from sojourn import core, crosscheck
-from sojourn.advise import answer
-from sojourn.advise.search import PLATFORMS
+from sojourn import crosscheck
+from sojourn.base import core
 from sojourn.crosscheck import advised, findings, records
+from sojourn.studies.advise import answer
+from sojourn.studies.advise.search import PLATFORMS
 
 
 def recorder(name: str) -> ModuleType:

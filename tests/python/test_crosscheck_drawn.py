@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from shared import Command, script
-from sojourn import core, crosscheck
-from sojourn.core import SojournError
+from sojourn import crosscheck
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.crosscheck import compare, drawn, heldout, kernels, page, records, text
 from sojourn.crosscheck.compare import Outcome
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared import Command
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.crosscheck import drawn, records, timeline
 
 HEAD = (

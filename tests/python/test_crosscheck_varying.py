@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shared import script
-from sojourn import core
+from sojourn.base import core
 from sojourn.crosscheck import compare, varying
 from sojourn.crosscheck.compare import Run
 

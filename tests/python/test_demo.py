@@ -7,8 +7,10 @@ import pytest
 
 import sojourn as sj
 from shared import Command
-from sojourn import core, demo, groups
+from sojourn.base import core
+from sojourn.results import groups
 from sojourn.stats.estimates import estimate
+from sojourn.studies import demo
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sojourn.cli import main
-from sojourn.device import experiment, traffic
-from sojourn.device.lab import Lab
+from sojourn.real.device import experiment, traffic
+from sojourn.real.device.lab import Lab
 
 
 class _Lab(Lab):

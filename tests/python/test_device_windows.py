@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sojourn.base.core import SojournError
 from sojourn.cli import main
-from sojourn.core import SojournError
-from sojourn.device import windows
+from sojourn.real.device import windows
 
 _TABLES = Path(__file__).parents[2] / "crates" / "device" / "store.sql"
 _COUNTS = {

@@ -18,7 +18,7 @@ import pytest
 
 import sojourn
 from shared import script
-from sojourn import core
+from sojourn.base import core
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ["sojourn", *(module.name for module in pkgutil.walk_packages(sojourn.__path__, "sojourn."))]
@@ -32,7 +32,7 @@ def test_docstring_examples(name: str) -> None:
 
 def test_there_are_docstring_examples() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
-    modules = [importlib.import_module(name) for name in ("sojourn", "sojourn.network", "sojourn.units")]
+    modules = [importlib.import_module(name) for name in ("sojourn", "sojourn.model.network", "sojourn.base.units")]
     assert all(any(test.examples for test in finder.find(module)) for module in modules)
 
 
@@ -121,7 +121,7 @@ def test_former_names_of_presets_warn_once_and_name_the_present_one() -> None:
 
 FORMER_TWICE = """
 import warnings
-from sojourn import core
+from sojourn.base import core
 core.parse_aqm("red preset seed000")
 # As plotting libraries do: Python then forgets which warnings it has shown.
 with warnings.catch_warnings():

@@ -16,17 +16,18 @@ import pytest
 from plans import small_plan
 from roads import differing, roads
 from shared import Command, script
-from sojourn import metrics, plan, stats
-from sojourn.advise.search import Outcome
-from sojourn.atlas import page as atlas_page
-from sojourn.atlas.needs import NEEDS
-from sojourn.atlas.ranks import ranked
-from sojourn.characterize.numbers import Found, written
-from sojourn.papers import evidence
-from sojourn.papers.model import Row
+from sojourn import plan, stats
 from sojourn.plan import read
 from sojourn.plan.stopping import target as needed
+from sojourn.results import metrics
 from sojourn.stats import estimates
+from sojourn.studies.advise.search import Outcome
+from sojourn.studies.atlas import page as atlas_page
+from sojourn.studies.atlas.needs import NEEDS
+from sojourn.studies.atlas.ranks import ranked
+from sojourn.studies.characterize.numbers import Found, written
+from sojourn.studies.papers import evidence
+from sojourn.studies.papers.model import Row
 
 P99 = metrics.quantity("sojourn_ms_p99")
 JAIN = metrics.quantity("jain_index")
@@ -230,7 +231,7 @@ def test_every_road_has_the_same_intervals(number: int, tmp_path: Path) -> None:
 
 
 def _advise(values: np.ndarray[Any, Any]) -> str:
-    from sojourn.advise.answer import number
+    from sojourn.studies.advise.answer import number
 
     return number(Outcome(None, {"down": values}), "down")
 

@@ -10,7 +10,7 @@ import pytest
 
 import sojourn as sj
 from shared import small_network
-from sojourn.stats import fairness
+from sojourn.results import fairness
 
 
 def test_measures_of_an_allocation() -> None:

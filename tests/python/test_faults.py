@@ -17,11 +17,12 @@ import sojourn as sj
 from faults import ERRORS, KILL, faults
 from plans import drive_killed, small_plan
 from shared import small_network
-from sojourn import cli, plan, report
+from sojourn import cli, plan
 from sojourn.plan import execute, verify
 from sojourn.plan.identity import build
 from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
+from sojourn.view import report
 
 EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
 """One call of so many fails or kills; 1 for all."""

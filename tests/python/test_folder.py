@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn import folder
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
+from sojourn.plan import folder
 
 
 def names(place: Path) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 
 FORMULA = "min(1, max(0, (sojourn - 5ms) / 50ms))"
 TEXT = f'dropping_function formula "{FORMULA}"'

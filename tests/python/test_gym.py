@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
 from sojourn import gym
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.gym.search import play
 
 TARGET = gym.parameters(target=(sj.ms(1), sj.ms(100)), log=["target"])

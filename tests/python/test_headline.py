@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 import sojourn as sj
-from sojourn import SojournError, headline, metrics, tables
-from sojourn.cli import main, text
+from sojourn import SojournError
+from sojourn.cli import main
 from sojourn.plan import Plan, Precision, document, execute, expand, export, query, read
 from sojourn.plan.store import Store
+from sojourn.results import headline, metrics, tables, text
 
 DOWN, UP = "left->right", "right->left"
 SCHEMES = ("pfifo limit 60p", "codel")

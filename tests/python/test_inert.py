@@ -13,8 +13,8 @@ import settings
 import sojourn as sj
 from settings import NETWORKS, PARAMETERS
 from shared import Command
-from sojourn import core, inert
-from sojourn.stats import alike
+from sojourn.base import core
+from sojourn.results import alike, inert
 
 WHOLE = os.environ.get("SOJOURN_TEST_SETTINGS") == "all"
 """Look at every scenario where something has no effect; .ci/weekly does (step settings)."""

@@ -12,8 +12,8 @@ import laws
 import laws_of_time
 from generator import Generated, generate, load
 from laws import LAWS, Case, Law
-from sojourn import core
-from sojourn.core import Document
+from sojourn.base import core
+from sojourn.base.core import Document
 
 SCENARIOS: Final = 500
 """About 20 s of CPU time; `.ci/weekly laws` tries 100,000."""

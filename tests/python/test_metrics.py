@@ -7,8 +7,9 @@ import math
 import pytest
 
 import sojourn as sj
-from sojourn import core, metrics
-from sojourn.shell import outcome
+from sojourn.base import core
+from sojourn.real.shell import outcome
+from sojourn.results import metrics
 
 
 def test_every_metric_says_of_what_it_is_and_which_values_it_can_have() -> None:

@@ -9,7 +9,9 @@ from importlib import resources
 
 import pytest
 
-from sojourn import _native, core, metrics
+from sojourn import _native
+from sojourn.base import core
+from sojourn.results import metrics
 
 
 def stub() -> ast.Module:
@@ -37,7 +39,7 @@ def test_the_error_is_a_value_error() -> None:
 
 def test_every_metric_that_a_run_reports_is_defined(results) -> None:  # type: ignore[no-untyped-def]
     for name, scope in (("runs", "run"), ("queues", "queue"), ("flows", "flow")):
-        from sojourn import tables
+        from sojourn.results import tables
 
         for column in tables.metric_columns(name, results.frames[name]):
             where = "crates/measure/src/catalogue.rs"

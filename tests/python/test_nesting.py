@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn import core, folder, nesting, plan
-from sojourn.core import SojournError
-from sojourn.tune.plan import Plan as Tuning
+from sojourn import plan
+from sojourn.base import core, nesting
+from sojourn.base.core import SojournError
+from sojourn.plan import folder
+from sojourn.studies.tune.plan import Plan as Tuning
 
 DEPTH = 40_000
 WHY = "is nested too deeply; allowed: at most 128 levels of tables and lists"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn import core, toml
+from sojourn.base import core, toml
 
 
 @pytest.mark.parametrize(("name", "helper"), [("dumbbell", sj.dumbbell), ("lan", sj.lan)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sojourn import _native
-from sojourn.device.lab import find_sojournd
+from sojourn.real.device.lab import find_sojournd
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "packaging" / "notices.py"

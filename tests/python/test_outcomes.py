@@ -10,8 +10,8 @@ import pytest
 
 import sojourn as sj
 from shared import Command
-from sojourn.stats import harm, outcome, smoothness
-from sojourn.working_conditions import evaluate, round_trips_per_minute, trimmed_mean
+from sojourn.results import harm, outcome, smoothness
+from sojourn.studies.working_conditions import evaluate, round_trips_per_minute, trimmed_mean
 
 NEEDS = sj.Requirements(
     optimal={0.99: sj.ms(200), 0.999: sj.ms(300)},

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from sojourn import cli, core
+from sojourn import cli
+from sojourn.base import core
 from sojourn.cli import completion, manual
-from sojourn.device.lab import find_sojournd
+from sojourn.real.device.lab import find_sojournd
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAFANA = ROOT / "packaging" / "grafana"

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from sojourn import palette
-from sojourn.palette import looks
-from sojourn.report import svg
+from sojourn.view import palette
+from sojourn.view.palette import looks
+from sojourn.view.report import svg
 
 #: The light and the dark background of reports.
 PAGES = ("#ffffff", "#171b20")
@@ -40,7 +40,7 @@ def test_every_colour_stands_out_from_its_background(color: str, page: str) -> N
 def test_the_texts_of_a_report_stand_out() -> None:
     from importlib import resources
 
-    style = (resources.files("sojourn") / "report" / "style.css").read_text(encoding="utf-8")
+    style = (resources.files("sojourn.view") / "report" / "style.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--([a-z]+): (#[0-9a-f]{6});", part)) for part in style.split("@media", 2)[:2])
     assert (light["paper"], dark["paper"]) == PAGES
     for colours in (light, dark):

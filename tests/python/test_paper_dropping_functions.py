@@ -13,13 +13,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn import core
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.cli import main
-from sojourn.core import SojournError
-from sojourn.device.experiment import Experiment
-from sojourn.papers.judge import MAKERS, Outcome
-from sojourn.papers.shipped.dropping_functions import datasets, device, document, part, simulate, store, traffic
-from sojourn.papers.shipped.results import Keeper
+from sojourn.real.device.experiment import Experiment
+from sojourn.studies.papers.judge import MAKERS, Outcome
+from sojourn.studies.papers.shipped.dropping_functions import (
+    datasets,
+    device,
+    document,
+    part,
+    simulate,
+    store,
+    traffic,
+)
+from sojourn.studies.papers.shipped.results import Keeper
 
 PAPER = document.load("dropping-functions")
 QUICK = PAPER.sizes["quick"]

@@ -11,11 +11,11 @@ import pytest
 
 import sojourn as sj
 from plans import small_plan
-from sojourn import plot
+from sojourn.base.core import SojournError
 from sojourn.cli import main
 from sojourn.cli.plot_and_table import inches
-from sojourn.core import SojournError
 from sojourn.plan import Figure, execute
+from sojourn.view import plot
 
 
 @pytest.fixture(scope="module")

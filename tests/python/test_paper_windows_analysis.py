@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn.papers.shipped.dropping_functions import analysis, datasets, document, switching, tables
+from sojourn.studies.papers.shipped.dropping_functions import analysis, datasets, document, switching, tables
 
 PAPER = document.load("dropping-functions")
 IDS = [one.id for one in PAPER.study]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sojourn import core
+from sojourn.base import core
 
 PAPERS = Path(__file__).parents[2] / "papers"
 DAQM = PAPERS / "daqm"

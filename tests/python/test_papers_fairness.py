@@ -11,17 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sojourn import core, papers
+from sojourn.base import core
 from sojourn.cli import main
-from sojourn.network import read_text
-from sojourn.papers import execute, figures, ledger, overtime, page, report_figures
-from sojourn.papers.comparisons import OF_SCHEMES
-from sojourn.papers.judge import MAKERS
-from sojourn.papers.model import Condition, Reading
-from sojourn.papers.shipped.fairness import shares
-from sojourn.papers.shipped.fairness.kinds import over_time
+from sojourn.model.network import read_text
 from sojourn.plan.store import Store
 from sojourn.stats import jain
+from sojourn.studies import papers
+from sojourn.studies.papers import execute, figures, ledger, overtime, page, report_figures
+from sojourn.studies.papers.comparisons import OF_SCHEMES
+from sojourn.studies.papers.judge import MAKERS
+from sojourn.studies.papers.model import Condition, Reading
+from sojourn.studies.papers.shipped.fairness import shares
+from sojourn.studies.papers.shipped.fairness.kinds import over_time
 
 PAPER = papers.load("fairness")
 BASE = PAPER.readings[0]

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import papers, stats
-from sojourn.palette import looks
-from sojourn.papers import figures, picture, report_figures
-from sojourn.papers.command import chosen
-from sojourn.papers.execute import Trace
+from sojourn import stats
+from sojourn.cli.papers import chosen
+from sojourn.studies import papers
+from sojourn.studies.papers import figures, picture, report_figures
+from sojourn.studies.papers.execute import Trace
+from sojourn.view.palette import looks
 from synthetic import measure, some_readings
 
 PAPER = papers.load("daqm")

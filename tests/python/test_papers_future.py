@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import papers
-from sojourn.papers import execute, shipped
-from sojourn.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
-from sojourn.papers.shipped.daqm.interarrival import METRICS
-from sojourn.papers.shipped.daqm.model import Weights
-from sojourn.papers.shipped.results import Keeper
+from sojourn.studies import papers
+from sojourn.studies.papers import execute, shipped
+from sojourn.studies.papers.shipped.daqm import controller, episodes, evaluate, interarrival, model, part, traffic
+from sojourn.studies.papers.shipped.daqm.interarrival import METRICS
+from sojourn.studies.papers.shipped.daqm.model import Weights
+from sojourn.studies.papers.shipped.results import Keeper
 
 PAPER = papers.load("daqm")
 FUTURE = model.load(PAPER)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sojourn.core import SojournError
-from sojourn.papers import documents, execute, figures, guests
-from sojourn.papers.execute import schemes_of
+from sojourn.base.core import SojournError
+from sojourn.studies.papers import documents, execute, figures, guests
+from sojourn.studies.papers.execute import schemes_of
 
 
 def test_a_guest_is_in_every_condition_and_figure_and_changes_no_claim() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 import sojourn as sj
 from claims import claim
-from sojourn.papers import At, Claim, Outcome, Setting, Words, logic
-from sojourn.papers.judge import judge
+from sojourn.studies.papers import At, Claim, Outcome, Setting, Words, logic
+from sojourn.studies.papers.judge import judge
 
 ROWS = ("sojourn_ms_mean", "loss_ratio", "goodput_bit_s")
 # Four replications; scatter of mean 0 and standard deviation sqrt(4/3) that all schemes share cancels in pairs.

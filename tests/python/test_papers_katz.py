@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sojourn import SojournError, papers
-from sojourn.papers.shipped.threshold import katz
+from sojourn import SojournError
+from sojourn.studies import papers
+from sojourn.studies.papers.shipped.threshold import katz
 
 PAPER = Path(__file__).parents[2] / "papers" / "threshold"
 

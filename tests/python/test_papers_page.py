@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn import papers
-from sojourn.papers import Outcome, evidence, execute, figures, page
-from sojourn.papers.ledger import Ledger
-from sojourn.papers.model import Claim
-from sojourn.papers.predicate import PHRASES, predicate
+from sojourn.studies import papers
+from sojourn.studies.papers import Outcome, evidence, execute, figures, page
+from sojourn.studies.papers.ledger import Ledger
+from sojourn.studies.papers.model import Claim
+from sojourn.studies.papers.predicate import PHRASES, predicate
 from synthetic import REPLICATIONS, judged, measure, some_readings, trace
 
 PAPER = some_readings(papers.load("daqm"))

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sojourn import papers
-from sojourn.papers import At, Claim, Outcome, Setting, ledger
-from sojourn.papers.judge import judge
-from sojourn.papers.shipped.dropping_functions import datasets, document
+from sojourn.studies import papers
+from sojourn.studies.papers import At, Claim, Outcome, Setting, ledger
+from sojourn.studies.papers.judge import judge
+from sojourn.studies.papers.shipped.dropping_functions import datasets, document
 from synthetic import measure
 
 ROWS = ("queue_packets_mean", "loss_ratio")

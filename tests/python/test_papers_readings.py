@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import core, papers
-from sojourn.network import Network
-from sojourn.papers import Outcome, execute, ledger, runs
-from sojourn.papers.command import chosen
-from sojourn.papers.conditions import conditions_of
-from sojourn.papers.model import Condition
+from sojourn.base import core
+from sojourn.cli.papers import chosen
+from sojourn.model.network import Network
 from sojourn.stats import Floats
+from sojourn.studies import papers
+from sojourn.studies.papers import Outcome, execute, ledger, runs
+from sojourn.studies.papers.conditions import conditions_of
+from sojourn.studies.papers.model import Condition
 
 PAPER = papers.load("daqm")
 BY_NAME = {one.name: one for one in PAPER.conditions}

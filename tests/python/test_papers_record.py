@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sojourn import papers
-from sojourn.papers import Outcome, command, page, record
-from sojourn.papers.shipped.daqm import distance
+from sojourn.cli import papers as command
+from sojourn.studies import papers
+from sojourn.studies.papers import Outcome, page, record
+from sojourn.studies.papers.shipped.daqm import distance
 from synthetic import judged, measure, some_readings
 
 PAPERS = Path(__file__).parents[2] / "papers"

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import papers
 from sojourn.cli import main
-from sojourn.papers import Outcome, documents, execute, ledger, page
-from sojourn.papers.command import chosen
-from sojourn.papers.conditions import conditions_of
-from sojourn.papers.shipped.daqm.modes import mode
+from sojourn.cli.papers import chosen
+from sojourn.studies import papers
+from sojourn.studies.papers import Outcome, documents, execute, ledger, page
+from sojourn.studies.papers.conditions import conditions_of
+from sojourn.studies.papers.shipped.daqm.modes import mode
 
 PAPER = papers.load("daqm")
 BASE = PAPER.readings[0].name

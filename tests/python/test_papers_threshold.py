@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sojourn import SojournError, core, papers
+from sojourn import SojournError
+from sojourn.base import core
 from sojourn.cli import main
-from sojourn.papers import execute, points
-from sojourn.papers.model import Condition, Reading
-from sojourn.papers.shipped.threshold import routes
 from sojourn.plan import expand
+from sojourn.studies import papers
+from sojourn.studies.papers import execute, points
+from sojourn.studies.papers.model import Condition, Reading
+from sojourn.studies.papers.shipped.threshold import routes
 
 PAPER = papers.load("threshold")
 BASE = PAPER.readings[0]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from claims import claim
-from sojourn.papers import At, Claim, Outcome, Setting, Words, documents, logic, shipped, trends
-from sojourn.papers.conditions import NotThereError, places_of
-from sojourn.papers.judge import MAKERS, judge, statement
-from sojourn.papers.model import Condition
-from sojourn.papers.points import level_of, part_of
 from sojourn.stats import Floats
+from sojourn.studies.papers import At, Claim, Outcome, Setting, Words, documents, logic, shipped, trends
+from sojourn.studies.papers.conditions import NotThereError, places_of
+from sojourn.studies.papers.judge import MAKERS, judge, statement
+from sojourn.studies.papers.model import Condition
+from sojourn.studies.papers.points import level_of, part_of
 
 HOLDS, FAILS = Outcome.HOLDS, Outcome.FAILS
 ROWS = ("sojourn_ms_mean", "loss_ratio", "goodput_bit_s")

@@ -11,8 +11,8 @@ import pytest
 import sojourn as sj
 from shared import Command
 from sojourn import SojournError
-from sojourn.cli import text
-from sojourn.results import Results
+from sojourn.results import text
+from sojourn.results.results import Results
 
 NET = (
     sj.Network(name="turns", duration=sj.s(9), warm_up=sj.s(1))

@@ -15,10 +15,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from shared import Command
-from sojourn import placement, topology
-from sojourn.core import Document, SojournError
-from sojourn.placement import centrality, evaluate, page
-from sojourn.placement.search import BEST, EVERY, GREEDY, NONE
+from sojourn.base.core import Document, SojournError
+from sojourn.studies import placement, topology
+from sojourn.studies.placement import centrality, evaluate, page
+from sojourn.studies.placement.search import BEST, EVERY, GREEDY, NONE
 
 # A line with one slow link in the middle: all data goes from a to e over c -> d, where alone a queue can grow.
 LINE = "a, b, 20 Mbit/s, 2 ms\nb, c, 20 Mbit/s, 2 ms\nc, d, 2 Mbit/s, 2 ms\nd, e, 20 Mbit/s, 2 ms\n"
@@ -246,8 +246,8 @@ def test_impossible_plans(options: dict[str, Any], says: str) -> None:
 
 
 def test_places_across_the_date_line_stay_together() -> None:
-    from sojourn.placement import picture
-    from sojourn.topology.model import Link, Node, assemble
+    from sojourn.studies.placement import picture
+    from sojourn.studies.topology.model import Link, Node, assemble
 
     nodes = [
         Node("", name, longitude=x, latitude=0.0)

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from shared import Command
-from sojourn import topology
-from sojourn.placement import relief
+from sojourn.studies import topology
+from sojourn.studies.placement import relief
 
 LINE = "a, b, 20 Mbit/s, 2 ms\nb, c, 20 Mbit/s, 2 ms\n"
 

@@ -14,7 +14,8 @@ import pytest
 
 import sojourn as sj
 from plans import LONG, become_foreign, become_ours, check_store, drive_long, results_of, small_plan
-from sojourn import core, plan
+from sojourn import plan
+from sojourn.base import core
 from sojourn.plan import execute, executors, worker
 
 distributed = pytest.importorskip("distributed")

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shared import Command, read_terminal, small_network
-from sojourn import core
+from sojourn.base import core
 from sojourn.cli import main
 
 PLAN = """\

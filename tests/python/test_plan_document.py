@@ -10,8 +10,8 @@ import sojourn as sj
 from plans import small_plan
 from shared import small_network
 from sojourn import plan
+from sojourn.model.scheme import with_parameters
 from sojourn.plan import key_lines
-from sojourn.scheme import with_parameters
 
 BASE = """\
 name = "sweep"

@@ -15,7 +15,8 @@ import pytest
 import damage
 import sojourn as sj
 from plans import results_of, small_plan
-from sojourn import cli, core, plan
+from sojourn import cli, plan
+from sojourn.base import core
 from sojourn.plan import execute, identity, manifest, read, verify
 from sojourn.plan import store as stores
 from sojourn.plan.manifest import COPY, MANIFEST, MARK, StoreDamagedError

@@ -13,7 +13,8 @@ import pytest
 
 import sojourn as sj
 from plans import results_of, small_plan
-from sojourn import core, plan, stats
+from sojourn import plan, stats
+from sojourn.base import core
 from sojourn.plan import execute, stopping
 from sojourn.plan.identity import stripped
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from plans import small_plan
-from sojourn import plan, plot
+from sojourn import plan
 from sojourn.plan import execute, show
 from sojourn.plan.store import Store
+from sojourn.view import plot
 
 
 def drawn(folder: Path, figure: plan.Figure, **changes: object) -> plot.Picture:

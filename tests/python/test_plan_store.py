@@ -12,7 +12,8 @@ import pytest
 
 import sojourn as sj
 from plans import check_store, hold, results_of, small_plan
-from sojourn import core, plan
+from sojourn import plan
+from sojourn.base import core
 from sojourn.plan import execute, expand, identity, manifest, read, rows, worker
 from sojourn.plan.store import Store
 

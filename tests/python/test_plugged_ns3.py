@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sojourn import plugins
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.scaffold import outside, write
 
 ROOT = Path(__file__).resolve().parents[2]

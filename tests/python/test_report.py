@@ -9,8 +9,8 @@ import pytest
 
 import sojourn as sj
 from shared import small_network
-from sojourn import metrics
-from sojourn.report import render, words
+from sojourn.results import metrics
+from sojourn.view.report import render, words
 
 
 class Page(HTMLParser):
@@ -102,7 +102,7 @@ def test_captions_name_groups_and_queues(results: sj.Results, text: str) -> None
 
 
 def test_two_groups_of_flows_are_told_apart_in_the_shares() -> None:
-    from sojourn.report import svg
+    from sojourn.view.report import svg
 
     net = small_network().flow(name="voice", from_="sender", to="receiver", count=2)
     two = sj.compare(net, ["codel"], replicates=2)
@@ -192,7 +192,7 @@ def test_names_from_scenarios_are_text_and_never_markup(network: sj.Network) -> 
 
 
 def test_numbers_inside_pictures_are_not_cut(results: sj.Results) -> None:
-    from sojourn.report import svg
+    from sojourn.view.report import svg
 
     found = results.estimate("codel", "jain_index")
     shown = metrics.rounded(found.mean, found.half_width)

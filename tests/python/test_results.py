@@ -13,8 +13,8 @@ import pytest
 
 import sojourn as sj
 from shared import REPLICATIONS, SCHEMES, small_network
-from sojourn import tables
-from sojourn.units import auto_interval_ns
+from sojourn.base.units import auto_interval_ns
+from sojourn.results import tables
 
 
 def test_a_row_for_every_run_queue_and_flow(results: sj.Results) -> None:

@@ -21,10 +21,11 @@ import pytest
 
 import words
 from shared import Command, script
-from sojourn import core, papers, whole_files
-from sojourn.core import SojournError
+from sojourn.base import core, whole_files
+from sojourn.base.core import SojournError
+from sojourn.cli.new import said
 from sojourn.scaffold import kinds, write
-from sojourn.scaffold.command import said
+from sojourn.studies import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("SOJOURN_TEST_SCAFFOLD")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import sojourn as sj
-from sojourn import core
-from sojourn.scheme import as_schemes, short_labels
+from sojourn.base import core
+from sojourn.model.scheme import as_schemes, short_labels
 
 
 def test_parameters_become_tc_text() -> None:

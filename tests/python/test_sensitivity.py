@@ -11,8 +11,8 @@ import pytest
 
 import sojourn as sj
 from shared import Command
-from sojourn import sensitivity
 from sojourn.stats import Floats
+from sojourn.studies import sensitivity
 
 pytest.importorskip("SALib")
 

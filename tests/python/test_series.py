@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import core
-from sojourn.runner import canonical
+from sojourn.base import core
+from sojourn.plan.runner import canonical
 
 INTERNALS = ["series.interval=50 ms", "series.flows=true", "series.internals=true"]
 

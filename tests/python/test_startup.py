@@ -29,14 +29,14 @@ def test_help_and_version_import_nothing_slow(arguments: list[str]) -> None:
 
 def test_a_run_as_json_imports_numpy_alone() -> None:
     found = imported(["run", "dumbbell", "--json"])
-    assert "sojourn.runner" in found
+    assert "sojourn.plan.runner" in found
     assert not found & {*SLOW, "sojourn.tc"}
 
 
 def test_a_verb_imports_no_other_verb() -> None:
     found = imported(["theory", "--help"])
-    assert "sojourn.theory.command" in found
-    assert not {name for name in found if name.endswith(".command")} - {"sojourn.theory.command"}
+    assert "sojourn.cli.theory" in found
+    assert not {name for name in found if name.endswith(".command")} - {"sojourn.cli.theory"}
 
 
 def test_importing_the_package_imports_nothing_slow() -> None:

@@ -12,9 +12,9 @@ from scipy import special
 import sojourn as sj
 from shared import small_network
 from sojourn import stats
-from sojourn.cli import text
-from sojourn.report import context, render
-from sojourn.stats import Floats, repeats
+from sojourn.results import repeats, text
+from sojourn.stats import Floats
+from sojourn.view.report import context, render
 
 
 def ar1(phi: float, runs: int, n: int, seed: int) -> Floats:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import sojourn as sj
-from sojourn.stepping import FEATURES
+from sojourn.plan.stepping import FEATURES
 
 NETWORK = sj.dumbbell(flows=2, rate=sj.mbit_s(10), base_rtt=sj.ms(40), duration=sj.s(6), warm_up=sj.s(1))
 

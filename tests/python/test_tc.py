@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from shared import Command, small_network
-from sojourn import core, tc
-from sojourn.core import SojournError
+from sojourn import tc
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.tc import red
 from sojourn.tc.kinds import KINDS, NEAREST
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from sojourn import core, tc
-from sojourn.core import SojournError
-from sojourn.scheme import Scheme
+from sojourn import tc
+from sojourn.base import core
+from sojourn.base.core import SojournError
+from sojourn.model.scheme import Scheme
 from sojourn.tc import values
 from test_tc import SCHEMES, last, result
 

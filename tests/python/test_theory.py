@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sojourn import theory
+from sojourn.base.core import SojournError
 from sojourn.cli import main
-from sojourn.core import SojournError
 from sojourn.theory import stability
 from sojourn.theory.controllers import Avq, Codel, Controller, Pi, Pie, Red, Rem, TailDrop, Threshold
 from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link

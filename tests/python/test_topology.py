@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from shared import Command
-from sojourn import core, topology
-from sojourn.core import SojournError
-from sojourn.topology.model import distance_km, rate_bit_s, time_ns
+from sojourn.base import core
+from sojourn.base.core import SojournError
+from sojourn.base.units import rate_bit_s, time_ns
+from sojourn.studies import topology
+from sojourn.studies.topology.model import distance_km
 
 ZOO = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -298,7 +300,7 @@ def test_every_pair_of_too_many_routers_is_refused() -> None:
 
 
 def test_routers_of_one_name_get_numbers() -> None:
-    from sojourn.topology.model import Link, Node, assemble
+    from sojourn.studies.topology.model import Link, Node, assemble
 
     nodes = [Node("", label) for label in ("x", "x", "x_2", "x", "?")]
     net = assemble("names", nodes, [Link((0, k)) for k in range(1, 5)])

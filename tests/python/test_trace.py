@@ -14,7 +14,8 @@ import pytest
 
 import sojourn as sj
 from shared import Command
-from sojourn import core, trace
+from sojourn.base import core
+from sojourn.view import trace
 
 
 def mahimahi(times_ms: list[int], packets: list[tuple[int, int]]) -> list[int]:

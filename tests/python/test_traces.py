@@ -16,7 +16,7 @@ import pytest
 
 import sojourn as sj
 from shared import Command
-from sojourn import traces
+from sojourn.plan import logs
 
 SCENARIO = """
 name = "traced"
@@ -301,9 +301,9 @@ def test_tshark_finds_what_the_report_says(traced: tuple[sj.Results, Path]) -> N
 def test_decisions_are_rows_with_meanings(traced: tuple[sj.Results, Path]) -> None:
     results, place = traced
     table = pq.read_table(place / "d" / "left_to_right.parquet")
-    assert table.schema.names == list(traces.COLUMNS)
+    assert table.schema.names == list(logs.COLUMNS)
     for one in table.schema:
-        assert one.metadata[b"meaning"].decode() == traces.COLUMNS[one.name][1]
+        assert one.metadata[b"meaning"].decode() == logs.COLUMNS[one.name][1]
     own, frame = queue(results), table.to_pandas()
     counts = frame["event"].value_counts()
     assert counts["left"] + counts["dropped"] == own["arrivals_packets"] <= counts["arrived"]

@@ -20,9 +20,10 @@ import pytest
 
 import sojourn as sj
 from shared import Command
-from sojourn import core, tc
-from sojourn.tune import Plan, Tuning, page, run, search, space
-from sojourn.tune.evaluate import LOG, Evaluator
+from sojourn import tc
+from sojourn.base import core
+from sojourn.studies.tune import Plan, Tuning, page, run, search, space
+from sojourn.studies.tune.evaluate import LOG, Evaluator
 
 pytest.importorskip("optuna")
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import lines, under_load
+from sojourn.model import lines
+from sojourn.results import under_load
 
 QUICK = {"duration": sj.s(12), "warm_up": sj.s(7)}
 

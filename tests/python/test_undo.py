@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sojourn import core
-from sojourn.core import SojournError
+from sojourn.base import core
+from sojourn.base.core import SojournError
 
 # 1448 B of payload in 1500 B on 20 Mbit/s.
 CAPACITY_MBIT_S = 20 * 1448 / 1500

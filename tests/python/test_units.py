@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.units import as_text, from_ns, to_bit_s, to_ns
+from sojourn.base.units import as_text, from_ns, to_bit_s, to_ns
 
 
 @pytest.mark.parametrize(

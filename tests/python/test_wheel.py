@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from shared import script
-from sojourn.core import version
+from sojourn.base.core import version
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = os.environ.get("SOJOURN_TEST_WHEEL")

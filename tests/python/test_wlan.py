@@ -10,7 +10,7 @@ import pytest
 
 import sojourn as sj
 from shared import small_network
-from sojourn import core
+from sojourn.base import core
 
 
 def _cell(**keys: object) -> sj.Network:

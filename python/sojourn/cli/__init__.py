@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
-from sojourn import suggest
+from sojourn.base import suggest
+from sojourn.base.core import SojournError, version
+from sojourn.base.escape import Stdout
+from sojourn.base.wording import visible
 from sojourn.cli.options import add_plugins
-from sojourn.core import SojournError, version
-from sojourn.escape import Stdout
-from sojourn.wording import visible
 
 __all__ = ["main", "parser"]
 
@@ -36,29 +36,29 @@ COMMANDS: Final = {
     "report": ("cli.commands", "draw the report of a folder again"),
     "plot": ("cli.plot_and_table", "write one figure of a folder for a paper"),
     "table": ("cli.plot_and_table", "write a table of a folder as LaTeX or CSV"),
-    "plan": ("plan.command", "run a sweep over schemes and parameters: check, run, continue, show"),
-    "results": ("plan.command", "query a store of runs, or export it for other programs"),
+    "plan": ("cli.plan", "run a sweep over schemes and parameters: check, run, continue, show"),
+    "results": ("cli.plan", "query a store of runs, or export it for other programs"),
     "crosscheck": ("crosscheck.command", "compare the simulator with Linux, ns-3 or ns-2"),
-    "tune": ("tune.command", "search an algorithm's parameters for one or several objectives"),
-    "sensitivity": ("sensitivity.command", "find which parameters of an algorithm matter"),
-    "papers": ("papers.command", "repeat a published study and judge its claims one by one"),
+    "tune": ("cli.tune", "search an algorithm's parameters for one or several objectives"),
+    "sensitivity": ("cli.sensitivity", "find which parameters of an algorithm matter"),
+    "papers": ("cli.papers", "repeat a published study and judge its claims one by one"),
     "theory": (
-        "theory.command",
+        "cli.theory",
         "compute queueing and control theory: queues, designs, stability, rules of thumb",
     ),
-    "characterize": ("characterize.command", "characterise a scheme by the guidelines of RFC 7928"),
-    "atlas": ("atlas.command", "rank every scheme, need by need"),
-    "advise": ("advise.command", "recommend a scheme and a shaper for an access line"),
-    "topology": ("topology.command", "convert real topologies to scenarios"),
-    "place": ("placement.command", "find the routers of a topology where a scheme helps most"),
+    "characterize": ("cli.characterize", "characterise a scheme by the guidelines of RFC 7928"),
+    "atlas": ("cli.atlas", "rank every scheme, need by need"),
+    "advise": ("cli.advise", "recommend a scheme and a shaper for an access line"),
+    "topology": ("cli.topology", "convert real topologies to scenarios"),
+    "place": ("cli.placement", "find the routers of a topology where a scheme helps most"),
     "responsiveness": ("cli.responsiveness", "measure round trips per minute under load"),
     "trace": ("cli.trace", "look at the rate of a link over time, or make a trace"),
-    "shell": ("shell.command", "run a command behind an emulated link, on real packets"),
-    "doctor": ("shell.doctor", "say whether this machine can run the shell, and how fast"),
-    "device": ("device.command", "read what sojournd measured on real packets"),
+    "shell": ("cli.shell", "run a command behind an emulated link, on real packets"),
+    "doctor": ("cli.doctor", "say whether this machine can run the shell, and how fast"),
+    "device": ("cli.device", "read what sojournd measured on real packets"),
     "export": ("cli.tc", "convert a scheme to the commands of another program"),
     "new": (
-        "scaffold.command",
+        "cli.new",
         "write the skeleton of an algorithm, a congestion control, traffic, a paper or a scenario",
     ),
     "check": ("plugins.checks", "check an algorithm of your own as built-in ones are checked"),

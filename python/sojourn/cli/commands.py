@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn import core
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.cli.options import add_jobs, add_json, add_number, add_out, add_seed, add_sets
-from sojourn.core import SojournError
 
 if TYPE_CHECKING:
-    from sojourn.results import Results
-    from sojourn.scheme import Schemes
+    from sojourn.model.scheme import Schemes
+    from sojourn.results.results import Results
 
 INTERRUPTED: Final = 130
 DEMO: Final = "out/demo"
@@ -171,7 +171,7 @@ def _traced(options: argparse.Namespace) -> dict[str, Any]:
                 raise SojournError(f"--{name}-{part} needs a folder for what is written; add --{name} DIR")
     if not (options.pcapng or options.decisions):
         return {}
-    from sojourn.traces import DecisionLogs, PacketTraces
+    from sojourn.plan.logs import DecisionLogs, PacketTraces
 
     packets = options.pcapng and PacketTraces(
         folder=options.pcapng,
@@ -200,17 +200,17 @@ def run(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """Compare schemes on a scenario."""
-    from sojourn.scheme import DEFAULT_SCHEMES, labelled
+    from sojourn.model.scheme import DEFAULT_SCHEMES, labelled
 
     schemes = [labelled(text) for text in options.aqm or DEFAULT_SCHEMES]
     return _execute(options, schemes) if options.world == WORLDS[0] else _real(options, schemes)
 
 
 def _real(options: argparse.Namespace, schemes: Schemes) -> int:
-    from sojourn import runner
+    from sojourn.plan import runner
     from sojourn.plan.progress import for_stderr
-    from sojourn.shell import compare as real
-    from sojourn.shell.flows import unlike_the_kernel
+    from sojourn.real.shell import compare as real
+    from sojourn.real.shell.flows import unlike_the_kernel
 
     given = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
     command = shlex.join(["sojourn", *sys.argv[1:]])
@@ -239,7 +239,7 @@ def _interrupted(options: argparse.Namespace) -> int:
 
 
 def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
-    from sojourn import runner
+    from sojourn.plan import runner
 
     command = shlex.join(["sojourn", *sys.argv[1:]])
     # The warm-up is judged by time series: one run of each scheme always has them.
@@ -267,7 +267,7 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
         return 0
     with ExitStack() as stack:
         if options.out:
-            from sojourn import folder
+            from sojourn.plan import folder
 
             # Before the runs, so that a folder that cannot be written is not found only after an hour.
             staging = stack.enter_context(folder.staged(options.out, force=options.force))
@@ -280,15 +280,14 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
-    from sojourn import inert
+    from sojourn.results import inert
 
     inert.tell(results.warnings)
     if options.json:
         asked = bool(options.series or options.out or results.scenario.get("series"))
         print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))
         return
-    from sojourn import groups
-    from sojourn.cli import text
+    from sojourn.results import groups, text
 
     print(text.single(results) if results.kind == "run" else text.comparison(results))
     if results.phase_names:
@@ -305,15 +304,15 @@ def _print(options: argparse.Namespace, results: Results) -> None:
         print(f"{queues}\n")
     print(text.footnote(results))
     if options.out:
-        from sojourn import folder
+        from sojourn.plan import folder
 
         print(f"Report: {Path(options.out) / folder.REPORT}")
 
 
 def listing(options: argparse.Namespace) -> None:
     """List algorithms, congestion controls, kinds of traffic, scenarios or metrics."""
-    from sojourn.cli import text
-    from sojourn.network import bundled_scenarios
+    from sojourn.model.network import bundled_scenarios
+    from sojourn.results import text
 
     match options.what:
         case "aqms":
@@ -343,7 +342,7 @@ def _scenario(name: str, toml: str) -> core.Document:
 
 
 def _aqm(row: core.Document) -> str:
-    from sojourn.cli import text
+    from sojourn.results import text
 
     lines = [f"{row['name']}  ({row['title']})", text.paragraph(str(row["summary"]), "    ")]
     if row["presets"]:
@@ -356,7 +355,7 @@ def _aqm(row: core.Document) -> str:
 
 
 def _with_keys(row: core.Document) -> str:
-    from sojourn.cli import text
+    from sojourn.results import text
 
     lines = [str(row["name"]), text.paragraph(str(row["summary"]), "    ")]
     for key in row["keys"]:
@@ -367,7 +366,8 @@ def _with_keys(row: core.Document) -> str:
 
 def report(options: argparse.Namespace) -> None:
     """Draw a run folder's report again."""
-    from sojourn import folder, tune
+    from sojourn.plan import folder
+    from sojourn.studies import tune
 
     place = Path(options.folder)
     meta = folder.read_meta(place)
@@ -385,16 +385,16 @@ def report(options: argparse.Namespace) -> None:
 
 
 def _page(place: Path) -> str:
-    from sojourn.report import render
-    from sojourn.results import Results
+    from sojourn.results.results import Results
+    from sojourn.view.report import render
 
     return render(Results.read(place))
 
 
 def demo(options: argparse.Namespace) -> None:
     """Run the demonstration."""
-    from sojourn import demo as demonstration
-    from sojourn import folder
+    from sojourn.plan import folder
+    from sojourn.studies import demo as demonstration
 
     if options.out:
         folder.refuse_results(options.out, force=options.force)

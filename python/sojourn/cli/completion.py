@@ -49,8 +49,8 @@ def script(shell: str) -> str:
 
 def _names() -> dict[str, list[str]]:
     """Return the words that a scenario, a scheme or a metric may be."""
-    from sojourn import core
-    from sojourn.network import bundled_scenarios
+    from sojourn.base import core
+    from sojourn.model.network import bundled_scenarios
 
     return {
         "scenario": sorted(bundled_scenarios()),

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import sojourn
-from sojourn import headline, metrics, stats
-from sojourn.cli import text
+from sojourn import stats
 from sojourn.cli.options import add_jobs, add_json, add_number, add_seed, add_sets
-from sojourn.network import load
-from sojourn.results import Results
+from sojourn.model.network import load
+from sojourn.results import headline, metrics, text
+from sojourn.results.results import Results
 
 FIFO: Final = "pfifo limit 2000p"
 REPLICATES: Final = 5

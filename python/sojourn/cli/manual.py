@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sojourn import cli
-from sojourn.core import version
+from sojourn.base.core import version
 
 __all__ = ["Argument", "Command", "man", "markdown", "program"]
 

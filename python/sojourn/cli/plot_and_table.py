@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sojourn import metrics, suggest
+from sojourn.base import suggest
+from sojourn.base.core import SojournError
+from sojourn.base.escape import latex
+from sojourn.base.wording import line
 from sojourn.cli.options import add_out
-from sojourn.cli.text import as_csv, frame_as_csv
-from sojourn.core import SojournError
-from sojourn.escape import latex
-from sojourn.wording import line
+from sojourn.results import metrics
+from sojourn.results.text import as_csv, frame_as_csv
 
 if TYPE_CHECKING:
-    from sojourn.plot import Picture
-    from sojourn.results import Results
+    from sojourn.results.results import Results
+    from sojourn.view.plot import Picture
 
 WIDTH: Final = "85mm"
 """A column of a page in two columns."""
@@ -121,7 +122,8 @@ def write(make: Callable[[], Picture], target: Path, width: float, *, force: boo
     SojournError
         If the name has another ending than :data:`FORMATS`, or the file is there and `force` is not set.
     """
-    from sojourn import canvas, folder
+    from sojourn.plan import folder
+    from sojourn.view import canvas
 
     if target.suffix not in FORMATS:
         raise SojournError(f'--out "{target}": allowed: a name that ends in {", ".join(FORMATS)}')
@@ -164,7 +166,7 @@ def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Pic
 def _results(place: Path, at: Sequence[str], name: str | None) -> list[tuple[dict[str, Any], Results]]:
     """Return the results of a run folder, or those of a plan at some levels, each with its levels."""
     from sojourn import plan
-    from sojourn.results import Results
+    from sojourn.results.results import Results
 
     if not _is_plan(place):
         if at or name:
@@ -199,7 +201,7 @@ def _plan(place: Path, name: str | None) -> list[tuple[Any, Picture]]:
 
 def tabulate(options: argparse.Namespace) -> None:
     """Write a table."""
-    from sojourn import folder
+    from sojourn.plan import folder
 
     if options.out:
         folder.refuse_results(options.out, force=options.force)
@@ -259,7 +261,7 @@ def _table(every: Sequence[tuple[dict[str, Any], Results]], kind: str, form: str
 
 def _table_of(results: Results, kind: str, names: list[str] | None) -> Any:
     """Return a table of one set of results; None where it has no differences."""
-    from sojourn.report import context
+    from sojourn.view.report import context
 
     match kind:
         case "summary":

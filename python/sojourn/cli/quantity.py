@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from sojourn.core import SojournError
-from sojourn.units import BIT_S, NUMBER
+from sojourn.base.core import SojournError
+from sojourn.base.units import BIT_S, NUMBER
 
 RATES: Final = BIT_S
 SIZES: Final = {"B": 1.0, "kB": 1e3, "KiB": 1024.0}

@@ -52,8 +52,8 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the test, and print its table."""
-    from sojourn.scheme import labelled
-    from sojourn.working_conditions import ResponsivenessTest, responsiveness
+    from sojourn.model.scheme import labelled
+    from sojourn.studies.working_conditions import ResponsivenessTest, responsiveness
 
     found = responsiveness(
         options.file,

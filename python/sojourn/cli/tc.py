@@ -6,11 +6,12 @@ import argparse
 import json
 from typing import Any
 
-from sojourn import core, tc
+from sojourn import tc
+from sojourn.base import core
+from sojourn.base.core import SojournError
+from sojourn.base.processors import cores
 from sojourn.cli.options import add_group
-from sojourn.core import SojournError
-from sojourn.network import load
-from sojourn.processors import cores
+from sojourn.model.network import load
 
 
 def add(verbs: Any) -> None:

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sojourn.base.core import SojournError
 from sojourn.cli.options import add_json, add_out, seed
 from sojourn.cli.plot_and_table import FORMATS, WIDTH, inches, write
-from sojourn.core import SojournError
 
 if TYPE_CHECKING:
-    from sojourn.trace import Summary
+    from sojourn.view.trace import Summary
 
 MAKERS: Final = ("lte", "starlink")
 _SHARES: Final = (0.05, 0.5, 0.95)
@@ -52,8 +52,8 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Look at a trace, or make one."""
-    from sojourn import trace
-    from sojourn.units import to_ns
+    from sojourn.base.units import to_ns
+    from sojourn.view import trace
 
     if (options.file is None) == (options.make is None):
         raise SojournError("trace: allowed: a FILE to look at, or --make with one of lte, starlink")
@@ -101,8 +101,8 @@ def _facts(found: Summary) -> dict[str, Any]:
 
 
 def _shown(found: Summary, facts: dict[str, Any]) -> str:
-    from sojourn.cli import text
-    from sojourn.recorded import words
+    from sojourn.model.recorded import words
+    from sojourn.results import text
 
     def mbit(name: str) -> str:
         return f"{facts[name] / 1e6:.3g} Mbit/s"

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from sojourn import core
-from sojourn.core import SojournError
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.crosscheck import (
     advised,
     drawn,
@@ -143,7 +143,7 @@ def compared(
 
 
 def _runs(point: Point, replications: int, seed: int, jobs: int | None) -> list[Run]:
-    from sojourn.processors import cores
+    from sojourn.base.processors import cores
 
     threads = cores() if jobs is None else jobs
     scheme = None if point.scheme is None else core.parse_aqm(point.scheme)

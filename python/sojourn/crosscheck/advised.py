@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sojourn.advise import search
-from sojourn.advise.household import PING, Line, Shaper, network
 from sojourn.crosscheck import linux, records
 from sojourn.crosscheck.compare import Metric, Point, Run, measured
+from sojourn.studies.advise import search
+from sojourn.studies.advise.household import PING, Line, Shaper, network
 
 RECORD: Final = "linux_advice.csv"
 GROUP: Final = "advice"

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sojourn import crosscheck, folder
+from sojourn import crosscheck
+from sojourn.base.core import SojournError
 from sojourn.cli.options import add_force, add_jobs, add_json, add_seed
-from sojourn.cli.text import table
-from sojourn.core import SojournError
 from sojourn.crosscheck import heldout, page, text
+from sojourn.plan import folder
+from sojourn.results.text import table
 
 DISAGREES = 1
 EVERYONE = "all"

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from sojourn.core import Document
+from sojourn.base.core import Document
 
 STANDARD_ERRORS: Final = 3.0
 """A difference of up to this many standard errors of the peer's mean counts as noise."""

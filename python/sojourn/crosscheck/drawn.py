@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import resources
 from typing import Final
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.crosscheck import linux, records
 from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 

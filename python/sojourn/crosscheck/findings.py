@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn.characterize.networks import Setting
-from sojourn.characterize.suite import SUITE
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import linux, records
 from sojourn.crosscheck.compare import Metric, Point, Run, Value, theirs
+from sojourn.studies.characterize.networks import Setting
+from sojourn.studies.characterize.suite import SUITE
 
 RECORD: Final = "linux_atlas.csv"
 GROUP: Final = "atlas"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import sojourn
-from sojourn import core
-from sojourn.core import SojournError
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.crosscheck.compare import Outcome, Tally, tally
 
 ALLOWED: Final = 5

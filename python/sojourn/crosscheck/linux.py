@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn import linux_tcp
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import records, sawtooth
 from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
 from sojourn.crosscheck.compare import theirs as estimate
+from sojourn.model import linux_tcp
 
 # The shared points count drops over the whole run; those recorded here over the measured time.
 RECORD_20: Final = "linux_20mbit.csv"

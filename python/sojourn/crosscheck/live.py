@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import sojourn
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.crosscheck import linux, ns2, ns2_wlan, ns3, ns3_lan, ns3_network, ns3_wlan
 from sojourn.crosscheck.compare import Point
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn import stats
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import records
 from sojourn.crosscheck.compare import Metric, Point, Run, Theirs
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import records
 from sojourn.crosscheck.compare import Metric, Point, Run
 from sojourn.crosscheck.ns2 import METRICS, SCHEMES, theirs

@@ -7,11 +7,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from sojourn import headline
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import records
 from sojourn.crosscheck.compare import Metric, Point, Run, measured
-from sojourn.network import bundled_scenarios
+from sojourn.model.network import bundled_scenarios
+from sojourn.results import headline
 
 RECORD: Final = "ns3_lan.csv"
 

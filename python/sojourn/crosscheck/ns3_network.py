@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import records
 from sojourn.crosscheck.compare import Metric, Point, Run, measured
 

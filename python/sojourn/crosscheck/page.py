@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
+from sojourn.base.escape import markdown
 from sojourn.crosscheck import drawn, heldout, kernels, records
 from sojourn.crosscheck.compare import BELOW_CEILING, LEAST_DROPS, NOISE_LIMIT, SHARE, STANDARD_ERRORS, Outcome, Row
 from sojourn.crosscheck.text import TITLES, difference, number, percent, verdict
-from sojourn.escape import markdown
 
 NOTE: Final = "<!-- Made by `sojourn crosscheck all --page docs/concepts/fidelity.md`: change it there. -->\n"
 

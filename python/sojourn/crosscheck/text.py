@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sojourn.cli.text import table
 from sojourn.crosscheck import heldout
 from sojourn.crosscheck.compare import Outcome, Row, Tally
+from sojourn.results.text import table
 
 TITLES = {"linux": "Linux", "ns3": "ns-3", "ns2": "ns-2", "advice": "Linux", "atlas": "Linux"}
 

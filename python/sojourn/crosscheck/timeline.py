@@ -19,12 +19,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 import sojourn
-from sojourn import core, suggest
-from sojourn.canvas import NARROW, Picture, new_figure
-from sojourn.core import SojournError
+from sojourn.base import core, suggest
+from sojourn.base.core import SojournError
 from sojourn.crosscheck import drawn, linux, records
 from sojourn.crosscheck.compare import Point
-from sojourn.palette import INK, MUTED, RULE
+from sojourn.view.canvas import NARROW, Picture, new_figure
+from sojourn.view.palette import INK, MUTED, RULE
 
 SAMPLES: Final = Path(sojourn.__file__).resolve().parents[2] / "crosscheck" / "linux" / "samples"
 REPLICATIONS: Final = 5
@@ -138,7 +138,7 @@ def _groups(key: str, entries: Mapping[tuple[str, str], Mapping[str, str]]) -> l
 def _timeline(
     key: str, point: Point, groups: Sequence[linux.Flows], file: Path, jobs: int | None, seed: int
 ) -> Timeline:
-    from sojourn.processors import cores
+    from sojourn.base.processors import cores
 
     scenario = core.load(json.dumps(point.scenario), source=f"crosscheck {point.name}", sets=("warm_up=0 s",))
     scheme = core.parse_aqm(str(point.scheme))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn.core import Document
+from sojourn.base.core import Document
 from sojourn.crosscheck import linux, records
 from sojourn.crosscheck.compare import Metric, Point, Run, theirs
 from sojourn.stats import Floats

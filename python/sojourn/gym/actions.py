@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from sojourn.core import SojournError
-from sojourn.scheme import SchemeLike, as_schemes
-from sojourn.units import Quantity, as_text
+from sojourn.base.core import SojournError
+from sojourn.base.units import Quantity, as_text
+from sojourn.model.scheme import SchemeLike, as_schemes
 
 Bound: TypeAlias = Quantity | timedelta | str | float
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.core import Document, SojournError
+from sojourn.base.core import Document, SojournError
+from sojourn.base.units import Time
 from sojourn.gym.actions import Action
 from sojourn.gym.episodes import OBSERVATIONS, REWARD, Episodes
-from sojourn.network import Network
-from sojourn.scheme import SchemeLike
-from sojourn.units import Time
+from sojourn.model.network import Network
+from sojourn.model.scheme import SchemeLike
 
 try:
     import gymnasium

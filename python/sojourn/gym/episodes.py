@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn._native import Environments
-from sojourn.core import Document, SojournError
+from sojourn.base.core import Document, SojournError
+from sojourn.base.units import Time, from_ns, ms, to_ns
 from sojourn.gym.actions import Action
-from sojourn.network import Network
-from sojourn.runner import GREATEST_SEED, whole
-from sojourn.scheme import SchemeLike, as_schemes
-from sojourn.units import Time, from_ns, ms, to_ns
+from sojourn.model.network import Network
+from sojourn.model.scheme import SchemeLike, as_schemes
+from sojourn.plan.runner import GREATEST_SEED, whole
 
 OBSERVATIONS: Final = (
     "sojourn_ms_mean / 50",

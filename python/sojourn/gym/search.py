@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.gym.episodes import Episodes
 
 Floats = npt.NDArray[np.float64]

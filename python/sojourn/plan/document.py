@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from sojourn import core, foreign, metrics, nesting, suggest, toml
-from sojourn.core import SojournError
-from sojourn.network import read_text
+from sojourn.base import core, foreign, nesting, suggest, toml
+from sojourn.base.core import SojournError
+from sojourn.model.network import read_text
+from sojourn.model.scheme import Scheme, as_schemes
 from sojourn.plan import key_lines, vary
 from sojourn.plan.identity import SIMULATED, WORLDS
 from sojourn.plan.model import Plan
 from sojourn.plan.parts import AUTO, CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
 from sojourn.plugins import loading as plugins
-from sojourn.scheme import Scheme, as_schemes
+from sojourn.results import metrics
 
 T = TypeVar("T")
 

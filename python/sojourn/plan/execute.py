@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from sojourn import headline, metrics, stats, toml
-from sojourn.core import Document, SojournError
+from sojourn import stats
+from sojourn.base import toml
+from sojourn.base.core import Document, SojournError
+from sojourn.base.processors import cores
 from sojourn.plan import expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
 from sojourn.plan.expand import Cell, Cells
@@ -23,8 +25,7 @@ from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
 from sojourn.plugins import loading as plugins
-from sojourn.processors import cores
-from sojourn.stats import repeats
+from sojourn.results import headline, metrics, repeats
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -209,7 +210,7 @@ def run(
             raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
     cells = plan if isinstance(plan, Cells) else expand.cells(plan)
     if cells.plan.world == REAL:
-        from sojourn.shell.executor import check
+        from sojourn.real.shell.executor import check
 
         if scheduler:
             raise SojournError(
@@ -228,7 +229,7 @@ def run(
 
 def _executor(cells: Cells, store: Store, jobs: int | None, scheduler: str | None) -> Executor:
     if cells.plan.world == REAL:
-        from sojourn.shell.executor import Packets
+        from sojourn.real.shell.executor import Packets
 
         return Packets(store.folder)
     return Cluster(scheduler) if scheduler else Threads(jobs or cores())

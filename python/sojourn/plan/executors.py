@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from sojourn import core
-from sojourn.core import SojournError
+from sojourn.base import core
+from sojourn.base.core import SojournError
 from sojourn.plan import worker
 from sojourn.plan.worker import Batch, Done
 

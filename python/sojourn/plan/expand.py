@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from sojourn import _native, core, headline, metrics, suggest, toml
-from sojourn.core import Document, SojournError
+from sojourn import _native
+from sojourn.base import core, suggest, toml
+from sojourn.base.core import Document, SojournError
+from sojourn.base.units import auto_interval_ns, from_ns, to_ns
+from sojourn.model.scheme import Scheme, with_parameters
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
 from sojourn.plan.parts import AUTO, NAME, SCHEME, Value, derived_seed, is_name
-from sojourn.scheme import Scheme, with_parameters
-from sojourn.units import auto_interval_ns, from_ns, to_ns
+from sojourn.results import headline, metrics
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan

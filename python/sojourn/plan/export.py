@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from sojourn import core, folder, metrics
-from sojourn.cli.text import frame_as_csv
-from sojourn.core import SojournError
-from sojourn.plan import read, rows
+from sojourn.base import core
+from sojourn.base.core import SojournError
+from sojourn.plan import folder, read, rows
 from sojourn.plan.expand import Cells
 from sojourn.plan.store import Store
-from sojourn.stats import fairness
+from sojourn.results import fairness, metrics
+from sojourn.results.text import frame_as_csv
 from sojourn.stats.estimates import jain
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from sojourn import core
+from sojourn.base import core
 
 _NO_RESULT: Final = ("name", "description", "seed", "replications", "series")
 """Keys of a scenario that change no number: names for people, and what the run says itself.
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def task(self) -> str:
-        """The task as :func:`sojourn.core.run_batch` takes it."""
+        """The task as :func:`sojourn.base.core.run_batch` takes it."""
         return json.dumps(
             {"scheme": self.scheme, "seed": self.seed, "replication": self.replication, "series": self.series}
         )

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sojourn import foreign
-from sojourn.core import SojournError
+from sojourn.base import foreign
+from sojourn.base.core import SojournError
 from sojourn.plan import rows
 
 FORMAT: Final = "sojourn manifest 1"

@@ -6,9 +6,9 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from sojourn.model.scheme import Scheme
 from sojourn.plan.identity import SIMULATED
 from sojourn.plan.parts import AUTO, Factor, Figure, Precision, Variation
-from sojourn.scheme import Scheme
 
 if TYPE_CHECKING:
     from pathlib import Path

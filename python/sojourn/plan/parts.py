@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from sojourn import metrics, suggest
-from sojourn.core import SojournError
-from sojourn.wording import one_line
+from sojourn.base import suggest
+from sojourn.base.core import SojournError
+from sojourn.base.wording import one_line
+from sojourn.results import metrics
 
 Value: TypeAlias = str | int | float | bool
 Scale: TypeAlias = Literal["linear", "log"]

@@ -6,11 +6,11 @@ import json
 import time
 from dataclasses import dataclass
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
+from sojourn.base.units import to_ns
 from sojourn.plan import worker
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import REAL, build
-from sojourn.units import to_ns
 
 CELLS = 12
 BUDGET_S = 10.0

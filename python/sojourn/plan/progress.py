@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from sojourn import metrics
+from sojourn.results import metrics
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import dataset
 
-from sojourn import foreign
-from sojourn.core import SojournError
+from sojourn.base import foreign
+from sojourn.base.core import SojournError
 from sojourn.plan import read, rows
 from sojourn.plan.store import Store
 

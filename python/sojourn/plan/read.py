@@ -11,16 +11,16 @@ from typing import Any, Final, TypeAlias
 import pandas as pd
 import pyarrow as pa
 
-from sojourn import export, headline, inert, metrics, suggest, tables
-from sojourn.core import SojournError
+from sojourn.base import suggest
+from sojourn.base.core import SojournError
+from sojourn.base.units import NUMBER
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.parts import SCHEME, Value
 from sojourn.plan.store import Store
-from sojourn.results import Results
-from sojourn.stats import alike, repeats, silent, warmup
-from sojourn.units import NUMBER
+from sojourn.results import alike, export, headline, inert, metrics, repeats, silent, tables, warmup
+from sojourn.results.results import Results
 
 Levels: TypeAlias = dict[str, Value | None]
 """A value of every factor of a plan."""
@@ -226,7 +226,7 @@ def _of_headline(runs: pd.DataFrame, queues: pd.DataFrame, family: Mapping[str, 
 
 
 class Frames(Mapping[str, pd.DataFrame]):
-    """The tables of results, see :mod:`sojourn.tables`, read from a store when they are first asked for.
+    """The tables of results, see :mod:`sojourn.results.tables`, read from a store when they are first asked for.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json
 
-from sojourn import metrics
 from sojourn.plan.identity import Run
+from sojourn.results import metrics
 
 NAMES: Final = ("runs", "queues", "flows", "distributions", "series")
 STATIONS: Final = "stations"

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sojourn import headline, metrics
-from sojourn.cli.text import difference, difference_note
-from sojourn.cli.text import table as layout
-from sojourn.palette import PAPER, looks
+from sojourn.model.scheme import Scheme
 from sojourn.plan import read, stopping
 from sojourn.plan.execute import CellState
 from sojourn.plan.expand import Cells
 from sojourn.plan.model import Plan
 from sojourn.plan.parts import SCHEME, Figure, Value
 from sojourn.plan.store import Store
-from sojourn.scheme import Scheme
+from sojourn.results import headline, metrics
+from sojourn.results.text import difference, difference_note
+from sojourn.results.text import table as layout
+from sojourn.view.palette import PAPER, looks
 
 if TYPE_CHECKING:
-    from sojourn.plot import Picture
+    from sojourn.view.plot import Picture
 
 Combination: TypeAlias = tuple[Value | None, ...]
 
@@ -170,7 +170,7 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
     figure
         The metric, and the factor over which it is drawn.
     """
-    from sojourn.canvas import WIDTH, is_wide, new_figure
+    from sojourn.view.canvas import WIDTH, is_wide, new_figure
 
     metric = metrics.find(figure.y)
     others = [
@@ -240,8 +240,8 @@ def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
 
 def page(cells: Cells, store: Store) -> str:
     """Return a self-contained HTML page of a plan: its table, its figures, what was run."""
-    from sojourn.report import page as fill
-    from sojourn.report import svg
+    from sojourn.view.report import page as fill
+    from sojourn.view.report import svg
 
     plan, states = cells.plan, read.states(cells, store)
     compared = difference_rows(cells, store, states)

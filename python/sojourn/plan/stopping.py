@@ -16,8 +16,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sojourn import metrics, stats
+from sojourn import stats
 from sojourn.plan.parts import Precision
+from sojourn.results import metrics
 from sojourn.stats.estimates import REPEATED
 
 MORE: Final = 0.25

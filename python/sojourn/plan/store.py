@@ -41,8 +41,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sojourn import foreign, nesting, whole_files
-from sojourn.core import Document, SojournError
+from sojourn.base import foreign, nesting, whole_files
+from sojourn.base.core import Document, SojournError
 from sojourn.plan import manifest, rows
 from sojourn.plan.manifest import COPY, DATA, FOLDERS, MANIFEST, MARK, Content, Files, StoreDamagedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from sojourn import core, toml
+from sojourn.base import core, toml
 from sojourn.plan.identity import SIMULATED
 from sojourn.plan.parts import AUTO
 from sojourn.plugins.loading import shipped_in

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
+from sojourn.base.units import NUMBER, Quantity
 from sojourn.plan.parts import Factor, Scale, Value, Variation
-from sojourn.units import NUMBER, Quantity
 
 _QUANTITY: Final = re.compile(rf"\s*([+-]?{NUMBER}(?:[eE][+-]?[0-9]+)?)\s*(|[^\s0-9.].*?)\s*")
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from sojourn import core, foreign
-from sojourn.core import SojournError
+from sojourn.base import core, foreign
+from sojourn.base.core import SojournError
+from sojourn.base.processors import cores
 from sojourn.plan import manifest, rows, store, worker
 from sojourn.plan.executors import Threads
 from sojourn.plan.identity import REAL, WORLDS, Run, scenario_hash
 from sojourn.plan.manifest import COPY, DATA, MANIFEST, MARK, Content, Files, StoreDamagedError
 from sojourn.plan.store import Store
-from sojourn.processors import cores
 
 ASIDE: Final = "damaged"
 _BATCH: Final = 64

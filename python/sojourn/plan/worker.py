@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from sojourn import core
+from sojourn.base import core
 from sojourn.plan import rows
 from sojourn.plan.identity import Run
 from sojourn.plugins import loading as plugins

@@ -119,8 +119,8 @@ class Algorithm(Declaration):
     is_base: ClassVar[bool] = True
 
     def __init__(self, *, label: str = "", debug: bool = False, **parameters: Any) -> None:
+        from sojourn.model.scheme import aqm
         from sojourn.plugins.loading import add_class
-        from sojourn.scheme import aqm
 
         self.scheme = aqm(add_class(type(self), debug=debug), label=label, **parameters)
 

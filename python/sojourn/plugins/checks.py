@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins import loading, recorded
 
 __all__ = ["Finding", "Verdict", "add", "check"]
@@ -228,7 +228,7 @@ def check(
     if decisions is not None:
         recorded.read(decisions)
     # Plans import plug-ins, and runs import plans.
-    from sojourn import runner
+    from sojourn.plan import runner
 
     scenario = runner.canonical(_SCENARIO, _SETS)
     with tempfile.TemporaryDirectory(prefix="sojourn-check-") as folder:

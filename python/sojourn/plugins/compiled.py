@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins.subset import MOST_STEPS, STEPS, Program, code
 from sojourn.plugins.table import DONE, LOOPED, PACKET, QUEUE, RAISED, Layout, host
 

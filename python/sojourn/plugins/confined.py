@@ -16,7 +16,7 @@ from dataclasses import astuple
 from typing import Any, Final, NoReturn
 
 from sojourn import _native
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins import compiled, loading, recorded
 
 __all__ = ["main"]

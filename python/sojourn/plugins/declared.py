@@ -9,9 +9,9 @@ from numbers import Integral, Rational, Real
 from types import FunctionType
 from typing import Any, ClassVar, Final
 
-from sojourn.core import SojournError
-from sojourn.units import Quantity
-from sojourn.wording import one_line
+from sojourn.base.core import SojournError
+from sojourn.base.units import Quantity
+from sojourn.base.wording import one_line
 
 __all__ = [
     "MOST_CELLS",

@@ -21,7 +21,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins.declared import (
     MOST_CELLS,
     Declaration,

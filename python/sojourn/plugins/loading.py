@@ -27,8 +27,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from sojourn import _native, core, foreign
-from sojourn.core import SojournError
+from sojourn import _native
+from sojourn.base import core, foreign
+from sojourn.base.core import SojournError
 from sojourn.plugins import compiled, subset, table
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import TEXT, check_source

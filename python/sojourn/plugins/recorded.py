@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sojourn import _native, foreign
-from sojourn.core import SojournError
+from sojourn import _native
+from sojourn.base import foreign
+from sojourn.base.core import SojournError
 from sojourn.plugins import table
 
 __all__ = ["Repeated", "read", "repeat"]

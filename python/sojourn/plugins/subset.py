@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import ANSWERS, BUILT_IN, DEBUG, Frozen, canonical, freeze, refuse
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn import _native
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.plugins.declared import Declared, Field
 from sojourn.plugins.frozen import Frozen
 from sojourn.plugins.subset import LINE, STEPS

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from sojourn import suggest
-from sojourn.core import SojournError
+from sojourn.base import suggest
+from sojourn.base.core import SojournError
 from sojourn.plugins import header
 from sojourn.scaffold.kinds import Left, fill
 from sojourn.scaffold.write import Change, Draft, tree
@@ -73,7 +73,7 @@ def draft(name: str, language: str, *, start: Path, title: str | None = None) ->
     """
     if language not in LANGUAGES:
         raise SojournError(suggest.unknown("--language", language, list(LANGUAGES)))
-    from sojourn import core
+    from sojourn.base import core
 
     if not _FORM.fullmatch(name):
         raise SojournError(

@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from sojourn import suggest, whole_files
-from sojourn.core import SojournError
+from sojourn.base import suggest, whole_files
+from sojourn.base.core import SojournError
 from sojourn.scaffold.kinds import KINDS, Kind, Left, Place, fill, kind
 
 __all__ = ["Change", "Draft", "apply", "draft", "insert", "tree"]
@@ -352,7 +352,7 @@ def _taken(of: Kind, root: Path) -> Iterator[tuple[str, str]]:
 def _packaged(of: Kind) -> list[str]:
     """Return the names of what comes with the package."""
     if of.name == "scenario":
-        from sojourn.network import bundled_scenarios
+        from sojourn.model.network import bundled_scenarios
 
         return list(bundled_scenarios())
     folder = Path(__file__).parents[1] / "papers" / "studies"

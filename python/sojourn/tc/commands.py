@@ -7,8 +7,8 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from sojourn.core import SojournError
-from sojourn.scheme import Scheme, SchemeLike, as_scheme
+from sojourn.base.core import SojournError
+from sojourn.model.scheme import Scheme, SchemeLike, as_scheme
 from sojourn.tc import red, values
 from sojourn.tc.kinds import KINDS, NEAREST, Kind, Switch, Value
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from sojourn.core import Document, SojournError
-from sojourn.scheme import Scheme
+from sojourn.base.core import Document, SojournError
+from sojourn.model.scheme import Scheme
 from sojourn.tc import values
 from sojourn.tc.kinds import KINDS, Option, Switch, Value
 
@@ -20,7 +20,7 @@ def statistics(document: Document) -> list[Document]:
     Parameters
     ----------
     document
-        The result of one run, from :func:`sojourn.core.run_many`.
+        The result of one run, from :func:`sojourn.base.core.run_many`.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 
 _TIMES: Final = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES: Final = {"B": 1, "kB": 1000, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}

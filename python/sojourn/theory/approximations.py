@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sojourn.by_name import by_name
-from sojourn.core import SojournError
+from sojourn.base.by_name import by_name
+from sojourn.base.core import SojournError
 
 
 def _share(name: str, value: float) -> float:

@@ -12,8 +12,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from sojourn.by_name import by_name
-from sojourn.core import SojournError
+from sojourn.base.by_name import by_name
+from sojourn.base.core import SojournError
 from sojourn.stats import Floats
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from scipy import optimize
 
-from sojourn.by_name import by_name
-from sojourn.core import SojournError
+from sojourn.base.by_name import by_name
+from sojourn.base.core import SojournError
 from sojourn.theory.queue import Queue, queue
 
 

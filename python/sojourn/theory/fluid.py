@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from scipy import sparse
 
-from sojourn.by_name import by_name
-from sojourn.core import SojournError
+from sojourn.base.by_name import by_name
+from sojourn.base.core import SojournError
 from sojourn.stats import Floats
 from sojourn.theory.controllers import Controller
 

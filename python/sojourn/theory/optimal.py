@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from scipy import linalg, optimize
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.stats import Floats
 from sojourn.theory.queue import law
 

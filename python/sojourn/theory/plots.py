@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sojourn import plot
-from sojourn.palette import INK, MUTED
-from sojourn.plot import Picture
 from sojourn.stats import Floats
 from sojourn.theory.queue import Law
 from sojourn.theory.stability import Chart, Linear, gain
+from sojourn.view import plot
+from sojourn.view.palette import INK, MUTED
+from sojourn.view.plot import Picture
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31", "#7b4173")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (8, 2)), (0, (2, 3)))

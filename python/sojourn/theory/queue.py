@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn import _native
-from sojourn.by_name import by_name
-from sojourn.core import SojournError
+from sojourn.base.by_name import by_name
+from sojourn.base.core import SojournError
 from sojourn.stats import Floats
 
 Document: TypeAlias = Mapping[str, Any]

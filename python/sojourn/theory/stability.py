@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize
 
-from sojourn.core import SojournError
+from sojourn.base.core import SojournError
 from sojourn.stats import Floats
 from sojourn.theory.fluid import Fluid, Steady
 

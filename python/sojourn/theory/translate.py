@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from sojourn.core import SojournError
-from sojourn.scheme import Scheme
+from sojourn.base.core import SojournError
+from sojourn.model.scheme import Scheme
 from sojourn.theory.controllers import Avq, Codel, Controller, Pi, Pie, Red, Rem, TailDrop, Threshold
 
 _UNITS: Final = {"": 1.0, "p": 1.0, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}

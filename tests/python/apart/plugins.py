@@ -18,15 +18,16 @@ import pytest
 pytest.importorskip("numba")
 
 import sojourn as sj
-from sojourn import _native, core, plan, plugins
-from sojourn.characterize import cost
+from sojourn import _native, plan, plugins
+from sojourn.base import core
+from sojourn.model.scheme import Scheme, unversioned
 from sojourn.plan import execute
 from sojourn.plan.store import Store
 from sojourn.plan.worker import Batch
 from sojourn.plugins import compiled, loading, subset, table
 from sojourn.plugins.declared import snake
 from sojourn.scaffold import outside, write
-from sojourn.scheme import Scheme, unversioned
+from sojourn.studies.characterize import cost
 
 HEAD = (
     "import math\nimport sojourn as sj\nimport numpy as np\nGAIN = 0.5\n\n\ndef helper(x):\n    return x * GAIN\n\n\n"

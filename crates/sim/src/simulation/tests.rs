@@ -3,9 +3,9 @@ use crate::scenario;
 use sojourn_units::Span;
 use std::sync::Arc;
 
-const DUMBBELL: &str = include_str!("../../../../python/sojourn/scenarios/dumbbell.toml");
-const LAN: &str = include_str!("../../../../python/sojourn/scenarios/lan.toml");
-const WLAN: &str = include_str!("../../../../python/sojourn/scenarios/wlan.toml");
+const DUMBBELL: &str = include_str!("../../../../python/sojourn/model/scenarios/dumbbell.toml");
+const LAN: &str = include_str!("../../../../python/sojourn/model/scenarios/lan.toml");
+const WLAN: &str = include_str!("../../../../python/sojourn/model/scenarios/wlan.toml");
 /// Clients over a queue that loses packets.
 const CLIENTS: &str = r#"
     name = "clients"

@@ -4,8 +4,8 @@
 
 use crate::common::runs;
 
-const DUMBBELL: &str = include_str!("../../../../python/sojourn/scenarios/dumbbell.toml");
-const LAN: &str = include_str!("../../../../python/sojourn/scenarios/lan.toml");
+const DUMBBELL: &str = include_str!("../../../../python/sojourn/model/scenarios/dumbbell.toml");
+const LAN: &str = include_str!("../../../../python/sojourn/model/scenarios/lan.toml");
 
 fn short(text: &str) -> String {
     text.replace("duration = \"60 s\"", "duration = \"4 s\"").replace("warm_up = \"12 s\"", "warm_up = \"1 s\"")

@@ -1,8 +1,0 @@
-"""Advice to an operator: which scheme, at which rate of the shaper, on which side of an access line."""
-
-from __future__ import annotations
-
-from sojourn.advise.household import NEEDS, Line
-from sojourn.advise.search import Advice, advise
-
-__all__ = ["NEEDS", "Advice", "Line", "advise"]

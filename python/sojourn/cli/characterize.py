@@ -1,0 +1,92 @@
+"""The command ``sojourn characterize``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn.base.core import SojournError
+from sojourn.cli.options import add_jobs
+from sojourn.cli.quantity import RATES, TIMES, in_base_unit
+from sojourn.model.scheme import as_schemes
+
+INTERRUPTED: Final = 130
+AGAINST: Final = "pfifo,codel,fq_codel"
+
+
+def add(verbs: Any) -> None:
+    """Add the command to a parser's subcommands."""
+    parser = verbs.add_parser(
+        "characterize",
+        description="Characterise a scheme by RFC 7928: run the RFC's scenarios with the scheme and others, and "
+        "write a report whose sections are those of the RFC. Plans and finished runs are kept in the folder, so the "
+        "same "
+        "command continues after an interruption.",
+        epilog='example: sojourn characterize "pie target 10ms" --against codel,fq_codel --quick --out out/pie',
+    )
+    parser.add_argument("scheme", metavar="SCHEME", help='the scheme, as in "codel" or "pie target 10ms"')
+    parser.add_argument(
+        "--against",
+        default=AGAINST,
+        metavar="SCHEMES",
+        help=f"schemes beside it, separated by commas (default {AGAINST}); tail drop is always there",
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="folder of plans, finished runs and report")
+    parser.add_argument(
+        "--section",
+        action="append",
+        default=[],
+        metavar="N",
+        help="only this section of the RFC, as in 8.2.6; repeatable (default: all)",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="5 replications, fewer values: some 2 minutes")
+    how.add_argument("--full", action="store_true", help="10 replications and all values (the default)")
+    parser.add_argument("--rate", metavar="RATE", default="20 Mbit/s", help="of the bottleneck (default 20 Mbit/s)")
+    parser.add_argument("--rtt", metavar="TIME", default="100 ms", help="base round-trip time (default 100 ms)")
+    parser.add_argument(
+        "--buffer", type=int, metavar="N", help="buffer in packets (default: the bandwidth-delay product)"
+    )
+    parser.add_argument("--no-cost", action="store_true", help="do not measure CPU time and memory (section 11)")
+    parser.add_argument(
+        "--force", action="store_true", help="replace plans in the folder that differ from those of this command"
+    )
+    add_jobs(parser, cluster=True)
+    parser.set_defaults(command=_characterize)
+
+
+def _characterize(options: argparse.Namespace) -> int:
+    from sojourn.studies.characterize import execute, suite
+    from sojourn.studies.characterize.networks import Setting
+
+    subject, *more = as_schemes([options.scheme])
+    if more:
+        raise SojournError(f"{options.scheme!r} is more than one scheme; allowed: one, and others with --against")
+    others = as_schemes([one.strip() for one in options.against.split(",") if one.strip()])
+    setting = Setting(
+        rate_mbit_s=in_base_unit("--rate", options.rate, RATES) / 1e6,
+        rtt_ms=in_base_unit("--rtt", options.rtt, TIMES) * 1e3,
+        buffer_packets=options.buffer,
+    )
+    try:
+        page = execute.characterize(
+            subject,
+            [one for one in others if one.text != subject.text],
+            options.out,
+            scenarios=suite.chosen(options.section),
+            setting=setting,
+            is_quick=options.quick,
+            with_cost=not options.no_cost and not options.section,
+            jobs=options.jobs,
+            scheduler=options.scheduler,
+            force=options.force,
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except KeyboardInterrupt:
+        place = Path(options.out) / execute.STORE
+        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
+        return INTERRUPTED
+    print(page)
+    return 0

@@ -1,0 +1,128 @@
+"""``sojourn device``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from sojourn.base.core import SojournError
+from sojourn.cli.options import add_force, add_group, add_json, add_out, add_seed, number
+from sojourn.plan import folder
+from sojourn.real.device import experiment, windows
+from sojourn.results import text
+
+_SHOWN: Final = {
+    "load": ("load", 1.0, 3),
+    "mean_queue_packets": ("queue, packets", 1.0, 1),
+    "std_queue_packets": ("deviation", 1.0, 1),
+    "loss_ratio": ("loss, %", 100.0, 2),
+    "burst_ratio": ("burst ratio", 1.0, 3),
+    "impairment_c": ("C", 1.0, 1),
+    "sojourn_p50_s": ("sojourn p50, ms", 1e3, 2),
+    "sojourn_p99_s": ("p99, ms", 1e3, 2),
+}
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``device`` to `verbs`."""
+    actions = add_group(
+        verbs,
+        "device",
+        "Read the measurements of sojournd, or run an experiment with it. The program itself is `sojournd`.",
+    )
+
+    listing = actions.add_parser(
+        "windows",
+        help="show or export the measurement windows in a store",
+        description="Print the means of the windows in a store, one row per scheme; with --out, write "
+        "every window to a "
+        "file.",
+        epilog="example: sojourn device windows /var/lib/sojournd/windows.sqlite --out windows.parquet",
+    )
+    listing.add_argument("store", metavar="STORE", help="the SQLite file of `windows.store`")
+    listing.add_argument("--direction", default="a_to_b", metavar="NAME", help="a_to_b (default) or b_to_a")
+    listing.add_argument("--complete", action="store_true", help="leave out windows that ended early")
+    add_out(listing, metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
+    add_json(listing, "print every window as one JSON document")
+    listing.set_defaults(command=_windows)
+
+    trial = actions.add_parser(
+        "experiment",
+        help="run a switchback experiment with sojournd between network namespaces (needs root)",
+        description="Run sojournd between network namespaces while the kernel's TCP sends through it. "
+        "sojournd switches "
+        "at random among a FIFO and nine dropping functions; its store of windows is left in a folder.",
+        epilog="example: sojourn device experiment out/device --minutes 10",
+    )
+    trial.add_argument("folder", metavar="DIR", help="where the store, device.sqlite, is written")
+    add_force(trial, "DIR")
+    trial.add_argument("--minutes", type=number, default=10.0, metavar="N", help="duration in minutes (default 10)")
+    trial.add_argument(
+        "--slot", type=number, default=10.0, metavar="S", help="length of a slot in seconds (default 10)"
+    )
+    trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="packets per window (default 20000)")
+    trial.add_argument("--rate", default="100 Mbit/s", metavar="RATE", help='shaped rate (default "100 Mbit/s")')
+    trial.add_argument(
+        "--design",
+        choices=("random", "blocks"),
+        default="random",
+        help="each slot's scheme drawn by itself (default), or every scheme once in each block of slots",
+    )
+    add_seed(trial, "seed of schedule and traffic", default=1)
+    trial.set_defaults(command=_experiment)
+
+
+def _windows(options: argparse.Namespace) -> int:
+    store = windows.read(options.store, direction=options.direction, complete=options.complete)
+    if options.out is not None:
+        folder.refuse_results(options.out, force=options.force)
+        _write(store, Path(options.out))
+    if options.json:
+        rows = json.loads(store.windows.to_json(orient="records", date_format="iso"))
+        print(json.dumps({"units": dict(store.units), "windows": rows}, indent=2))
+        return 0
+    if store.windows.empty:
+        print(f"no window of {options.direction} yet")
+        return 0
+    groups = store.windows.groupby("label", sort=True)
+    rows = []
+    for label, group in groups:
+        means = [(group[name].mean() * scale, digits) for name, (_, scale, digits) in _SHOWN.items()]
+        cells = ["" if math.isnan(mean) else f"{mean:.{digits}f}" for mean, digits in means]
+        rows.append([str(label), str(len(group)), *cells])
+    print(text.table(["scheme", "windows", *(title for title, _, _ in _SHOWN.values())], rows, numbers=True))
+    return 0
+
+
+def _experiment(options: argparse.Namespace) -> int:
+    slots = round(options.minutes * 60.0 / options.slot) if options.slot > 0.0 else 0
+    if slots < 1 or options.packets < 1:
+        raise SojournError("experiment: allowed: --slot above 0, --minutes of at least one slot, --packets from 1")
+    plan = experiment.Experiment(
+        packets=options.packets,
+        slots=slots,
+        slot_s=options.slot,
+        design=options.design,
+        seed=options.seed,
+        rate=options.rate,
+    )
+    folder.refuse_results(Path(options.folder) / experiment.STORE, force=options.force)
+    print(experiment.run(plan, options.folder, lambda line: print(line, file=sys.stderr, flush=True)))
+    return 0
+
+
+def _write(store: windows.Store, path: Path) -> None:
+    table = store.to_arrow()
+    if path.suffix == ".parquet":
+        with folder.aside(path) as file:
+            pq.write_table(table, file)
+    elif path.suffix == ".csv":
+        folder.write_text(path, text.frame_as_csv(table.to_pandas()))
+    else:
+        raise SojournError(f'--out "{path}": allowed: a name that ends in .parquet or .csv')

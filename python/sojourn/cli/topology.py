@@ -1,0 +1,210 @@
+"""``sojourn topology show`` and ``sojourn topology export``, and the options that ``sojourn place`` shares."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sojourn.base import core, toml
+from sojourn.base.core import SojournError
+from sojourn.cli.options import add_group, add_json, number, seed
+
+if TYPE_CHECKING:
+    from sojourn.studies.topology import Case
+
+SOURCE = "a file (GraphML, CAIDA as-rel, edge list) or topohub:GROUP/NAME, as in topohub:sndlib/abilene"
+
+
+def add(verbs: Any) -> None:
+    """Add the verb ``topology`` to `verbs`."""
+    actions = add_group(verbs, "topology", "Show a real topology, or convert it to a scenario.")
+    show = actions.add_parser(
+        "show",
+        help="print routers, links and offered traffic",
+        description="Print a topology's links with the traffic that its demands offer them.",
+    )
+    show.add_argument("topology", metavar="TOPOLOGY", help=SOURCE)
+    options(show)
+    add_json(show, "print one JSON document")
+    show.set_defaults(command=run_show)
+    export = actions.add_parser(
+        "export",
+        help="print the topology as a scenario",
+        description="Print a topology with its traffic as a scenario for `sojourn run` and `sojourn compare`.",
+        epilog="example: sojourn topology export topohub:sndlib/abilene > abilene.toml; "
+        "sojourn compare abilene.toml --aqm pfifo --aqm codel",
+    )
+    export.add_argument("topology", metavar="TOPOLOGY", help=SOURCE)
+    options(export)
+    export.add_argument(
+        "--under-test",
+        metavar="ROUTERS",
+        help="routers whose output queues a comparison replaces, separated by commas (default: all)",
+    )
+    export.set_defaults(command=run_export)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the traffic on a topology."""
+    links = parser.add_argument_group("links")
+    links.add_argument(
+        "--capacity", metavar="RATE", help='rate of links whose speed the source does not give (default "20 Mbit/s")'
+    )
+    links.add_argument(
+        "--capacity-rule",
+        choices=("uniform", "degree", "betweenness"),
+        default="uniform",
+        help="which of them are faster: the same for all, or RATE times a power of two up to 16, next to the square "
+        "root of the product of the ends' degrees, or of the link's betweenness, over the least (default uniform)",
+    )
+    links.add_argument(
+        "--scale", type=number, default=1.0, metavar="X", help="multiply given speeds, as in 0.001 (default 1)"
+    )
+    links.add_argument(
+        "--delay",
+        metavar="TIME",
+        help='of links with neither delay nor places (default "5 ms"); places give '
+        "the great circle at two thirds of the speed of light",
+    )
+    traffic = parser.add_argument_group("traffic")
+    traffic.add_argument(
+        "--demands",
+        metavar="WHAT",
+        help="own, gravity, uniform or a CSV file of from, to, value (default: the topology's own, else gravity)",
+    )
+    traffic.add_argument(
+        "--routing", choices=("hops", "delay", "weight"), default="delay", help="what is shortest (default delay)"
+    )
+    traffic.add_argument(
+        "--routes", metavar="FILE", help="given routes: the routers of one route a line, with commas"
+    )
+    traffic.add_argument(
+        "--load",
+        type=number,
+        default=0.9,
+        metavar="X",
+        help="offered traffic of the busiest link over its capacity (default 0.9)",
+    )
+    traffic.add_argument("--flows", type=int, default=100, metavar="N", help="number of flows (default 100)")
+    traffic.add_argument("--udp", type=number, default=0.2, metavar="X", help="share of UDP flows (default 0.2)")
+    traffic.add_argument(
+        "--tcp",
+        choices=("bulk", "transfers"),
+        help="what TCP flows carry: data without end, or transfers that make up the load (default bulk)",
+    )
+    queues = parser.add_argument_group("queues and runs")
+    queues.add_argument(
+        "--base", default="pfifo", metavar="SCHEME", help="of every queue; pfifo alone holds --buffer (default)"
+    )
+    queues.add_argument("--buffer", default="100 ms", metavar="TIME", help='of pfifo alone (default "100 ms")')
+    queues.add_argument("--duration", default="12 s", metavar="TIME", help='of a run (default "12 s")')
+    queues.add_argument("--warm-up", default="4 s", metavar="TIME", help='of a run (default "4 s")')
+    queues.add_argument(
+        "--seed", type=seed, default=1, metavar="S", help="of the flows' choice and the runs (default 1)"
+    )
+
+
+def case(given: argparse.Namespace) -> tuple[Case, str]:
+    """Return what the options ask for, and in words where the demands come from.
+
+    Raises
+    ------
+    SojournError
+        If the topology or an option is not good.
+    """
+    from sojourn.base.units import rate_bit_s, time_ns
+    from sojourn.studies import topology
+
+    raw = topology.load(given.topology)
+    net = topology.fill(
+        raw,
+        capacity_bit_s=rate_bit_s(given.capacity or "20 Mbit/s", "--capacity"),
+        rule=given.capacity_rule,
+        scale=given.scale,
+        delay_ns=time_ns(given.delay or "5 ms", "--delay"),
+    )
+    wanted, words = topology.demands(net, given.demands)
+    made = topology.build(
+        net,
+        wanted,
+        routes=topology.read_routes(given.routes, net) if given.routes else None,
+        metric=given.routing,
+        load=given.load,
+        flows=given.flows,
+        udp=given.udp,
+        tcp=given.tcp or "bulk",
+        base=given.base,
+        buffer_ns=time_ns(given.buffer, "--buffer"),
+        duration_ns=time_ns(given.duration, "--duration"),
+        warm_up_ns=time_ns(given.warm_up, "--warm-up"),
+        seed=given.seed,
+    )
+    # The loader checks what is left: schemes, and that the warm-up is shorter than the run.
+    core.load(json.dumps(made.document), source=given.topology)
+    return made, words
+
+
+def run_show(given: argparse.Namespace) -> None:
+    """Print routers, links and offered traffic."""
+    from sojourn.results import text
+
+    made, demands = case(given)
+    net = made.topology
+    rows = [
+        {
+            "from": net.nodes[a].name,
+            "to": net.nodes[b].name,
+            "rate_bit_s": rate,
+            "delay_ms": delay / 1e6,
+            "offered_bit_s": made.offered[a, b],
+            "load": made.utilisation((a, b)),
+        }
+        for link in net.links
+        for (a, b), rate, delay in (
+            (way, link.rate_bit_s or 0, link.delay_ns or 0) for way in (link.ends, link.ends[::-1])
+        )
+    ]
+    rows.sort(key=lambda row: -float(str(row["load"])))
+    if given.json:
+        print(json.dumps({"name": net.name, "nodes": len(net.nodes), "notes": [*net.notes], "links": rows}))
+        return
+    print(
+        text.table(
+            ["from", "to", "Mbit/s", "delay, ms", "offered, Mbit/s", "load"],
+            [
+                [
+                    str(row["from"]),
+                    str(row["to"]),
+                    f"{float(str(row['rate_bit_s'])) / 1e6:g}",
+                    f"{float(str(row['delay_ms'])):.2f}",
+                    f"{float(str(row['offered_bit_s'])) / 1e6:.2f}",
+                    f"{float(str(row['load'])):.2f}",
+                ]
+                for row in rows
+            ],
+            numbers=True,
+        )
+    )
+    for note in (f"{net.name}: {len(net.nodes)} routers, {len(net.links)} links", demands, *net.notes, *made.words):
+        print(f"{note}.")
+
+
+def run_export(given: argparse.Namespace) -> None:
+    """Print the scenario."""
+    made, demands = case(given)
+    net = made.topology
+    routers = [*range(len(net.nodes))]
+    if given.under_test is not None:
+        routers = [net.index(name.strip()) for name in given.under_test.split(",")]
+    document = made.under_test(routers)
+    for note in (f"{net.name}, {demands}", *net.notes, *made.words):
+        print(f"# {note}.")
+    try:
+        print(toml.dumps({**document, "seed": given.seed}), end="")
+    except TypeError as error:
+        raise SojournError(str(error)) from None
+    for node in net.nodes:
+        if node.name != node.label:
+            print(f"sojourn: note: {node.label!r} is called {node.name}", file=sys.stderr)

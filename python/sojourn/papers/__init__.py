@@ -1,9 +1,0 @@
-"""Executable papers: published studies as data, run again, and judged claim by claim."""
-
-from __future__ import annotations
-
-from sojourn.papers.documents import folder, load, names
-from sojourn.papers.judge import At, Outcome, Setting, Verdict, Words
-from sojourn.papers.model import Claim, Paper
-
-__all__ = ["At", "Claim", "Outcome", "Paper", "Setting", "Verdict", "Words", "folder", "load", "names"]

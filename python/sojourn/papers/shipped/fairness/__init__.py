@@ -1,8 +1,0 @@
-"""Hassan, Hassan and Arif: what Jain's index can show of two kinds of flows, and their throughput over time."""
-
-from __future__ import annotations
-
-from sojourn.papers.shipped.fairness.kinds import columns, over_time
-from sojourn.papers.shipped.fairness.shares import sections
-
-__all__ = ["columns", "over_time", "sections"]

@@ -1,8 +1,0 @@
-"""Gupta (2024): metrics of routes and of saw-teeth, and Katz centrality."""
-
-from __future__ import annotations
-
-from sojourn.papers.shipped.threshold.katz import sections
-from sojourn.papers.shipped.threshold.routes import columns
-
-__all__ = ["columns", "sections"]

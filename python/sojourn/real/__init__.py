@@ -1,0 +1,1 @@
+"""Schemes under real programs and real packets."""

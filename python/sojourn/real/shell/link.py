@@ -1,0 +1,289 @@
+"""From a link, as scenarios describe it, to the configuration of ``sojournd`` that emulates it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn.base.core import Document, SojournError
+from sojourn.base.units import from_ns, to_ns
+from sojourn.model.network import Network
+
+NAME: Final = "link"
+DOWN, UP = "server->client", "client->server"
+"""The names of the two queues, as results have them."""
+
+FASTEST_BIT_S: Final = 2_000_000_000
+"""What one core forwards between two packet sockets: 0.4 million frames of 1514 B a second."""
+
+_LONGEST: Final = "24 h"
+"""The length of the scenario before the command has ended."""
+
+_OPTIONS: Final = {
+    "rate": "--down",
+    "reverse_rate": "--up",
+    "queue": "--aqm",
+    "reverse_queue": "--up-aqm",
+    "trace": "--trace-down",
+    "reverse_trace": "--trace-up",
+    "delay": "--rtt",
+    "loss": "--loss",
+    "reverse_loss": "--up-loss",
+    "jitter": "--jitter",
+    "reverse_jitter": "--up-jitter",
+    "duplicate": "--duplicate",
+    "reverse_duplicate": "--up-duplicate",
+    "framing": "--framing",
+}
+"""The key of a scenario's link that each option sets."""
+
+_WRONG = re.compile(r"key `(?P<key>links\[0\]\.(?P<of>\w+)[^`]*|changes[^`]*)`: (?P<what>.*)", re.DOTALL)
+_LEAST_FRAMES: Final = 16_384
+_MOST_FRAMES: Final = 262_144
+_SMALL_FRAME: Final = 500
+"""Frames on the delay line are counted as if they had so many bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """An access link; every value is written as in scenarios, with its unit.
+
+    Parameters
+    ----------
+    down, up
+        Rates towards the client and back; ``up`` is ``down`` where it is not given.
+    rtt
+        The round-trip time of an empty link, half of it in each direction.
+    aqm, up_aqm
+        The queueing schemes.
+    loss, up_loss, jitter, up_jitter, duplicate, up_duplicate
+        What the link does to packets that the scheme has released.
+    trace_down, trace_up
+        Files of rates that change, in place of a rate.
+    framing
+        What the link adds to each packet. Without it the rate is that of IP packets.
+    changes
+        A file of changes of both directions, as a scenario's ``changes.file``.
+    """
+
+    down: str | None = None
+    up: str | None = None
+    rtt: str = "0 ms"
+    aqm: str = "pfifo"
+    up_aqm: str = "pfifo"
+    loss: str | None = None
+    up_loss: str | None = None
+    jitter: str | None = None
+    up_jitter: str | None = None
+    duplicate: str | None = None
+    up_duplicate: str | None = None
+    trace_down: str | None = None
+    trace_up: str | None = None
+    framing: str | None = None
+    changes: str | None = None
+
+    def scenario(self, *, title: str = "shell") -> Document:
+        """Return the scenario of this link in canonical form.
+
+        Raises
+        ------
+        SojournError
+            A value is wrong; the message names the option, and what is allowed.
+        """
+        if self.down is None and self.trace_down is None:
+            raise SojournError('--down is missing; allowed: a rate, as in --down "50 Mbit/s", or --trace-down FILE')
+        try:
+            delay_ns = to_ns("--rtt", self.rtt) // 2
+        except ValueError:
+            what = f'--rtt: "{self.rtt}" is not a time; allowed: a time with its unit, as in "40 ms"'
+            raise SojournError(what) from None
+        link: dict[str, Any] = {
+            "name": NAME,
+            "from": "server",
+            "to": "client",
+            "rate": self.down,
+            "reverse_rate": self.up if self.up is not None or self.trace_up else self.down,
+            "trace": self.trace_down and {"file": self.trace_down},
+            "reverse_trace": self.trace_up and {"file": self.trace_up},
+            "delay": str(from_ns(delay_ns)),
+            "queue": self.aqm,
+            "reverse_queue": self.up_aqm,
+            "under_test": True,
+            "loss": self.loss,
+            "reverse_loss": self.up_loss,
+            "jitter": self.jitter,
+            "reverse_jitter": self.up_jitter,
+            "duplicate": self.duplicate,
+            "reverse_duplicate": self.up_duplicate,
+            "framing": self.framing,
+        }
+        changes = [{"at": "0 s", "link": NAME, "file": self.changes}] if self.changes else []
+        document = {
+            "name": title,
+            "duration": _LONGEST,
+            "links": [{key: value for key, value in link.items() if value is not None}],
+            # A scenario needs a flow; the traffic is the command's.
+            "flows": [{"name": "command", "from": "server", "to": "client"}],
+            "changes": changes,
+        }
+        try:
+            return Network.from_dict(document).canonical()
+        except SojournError as error:
+            raise _as_options(error) from None
+
+
+def _as_options(error: SojournError) -> SojournError:
+    """Name the option in place of the scenario's key."""
+    found = _WRONG.search(str(error))
+    if found is None:
+        return error
+    option = "--changes" if found["of"] is None else _OPTIONS.get(found["of"])
+    return error if option is None else SojournError(f"{option}: {found['what']}")
+
+
+def configuration(scenario: Document, *, seed: int | None = None, pcapng: Path | None = None) -> str:
+    """Return the configuration of ``sojournd`` for the one link of a scenario, as JSON.
+
+    Parameters
+    ----------
+    scenario
+        In canonical form, with one link from ``server`` to ``client``.
+    seed
+        Of the random numbers; drawn if it is not given.
+    pcapng
+        A folder for the packets of both ends.
+
+    Raises
+    ------
+    SojournError
+        Something in the scenario cannot be emulated.
+    """
+    link = the_link(scenario)
+    ports = {}
+    for side, far in (("a", "server"), ("b", "client")):
+        ports[side] = {"back_end": "af_packet", "interface": f"port-{side}"}
+        if pcapng is not None:
+            ports[side]["trace"] = str((pcapng / f"{far}.pcapng").resolve())
+    return json.dumps(
+        {
+            "ports": ports,
+            "a_to_b": _direction(scenario, link, ""),
+            "b_to_a": _direction(scenario, link, "reverse_"),
+            "frames": {"count": _frames(link)},
+            "windows": {"store": "none"},
+            "control": {"listen": "none", "socket": "none"},
+            "run": {
+                "user": "root",
+                "status_every": "100 ms",
+                "status_lines": True,
+                "level": "error",
+                **({} if seed is None else {"seed": seed}),
+            },
+        }
+    )
+
+
+def the_link(scenario: Document) -> dict[str, Any]:
+    """Return the link of a scenario that can be emulated.
+
+    Raises
+    ------
+    SojournError
+        It has more than one link, or what the device cannot do.
+    """
+
+    def refuse(what: str, allowed: str) -> SojournError:
+        return SojournError(f"scenario {scenario['name']!r} cannot run for real: it {what}; allowed: {allowed}")
+
+    links = scenario["links"]
+    for key, what in (("buses", "has a bus"), ("cells", "has an 802.11 cell")):
+        if scenario.get(key):
+            raise refuse(what, "one point-to-point link")
+    if len(links) != 1:
+        raise refuse(f"has {len(links)} links", "one point-to-point link")
+    link = dict(links[0])
+    if link["device_queue"] != "0 p":
+        raise refuse("has a `device_queue`", "a link without one")
+    for way in ("", "reverse_"):
+        if link.get(f"{way}burst") is not None:
+            raise refuse(f"has `{way}burst`", "a link without a token bucket")
+        if (link.get(f"{way}trace") or {}).get("states"):
+            raise refuse("draws its rates from states", "a trace, or a rate")
+        rate = link.get(f"{way}rate")
+        if rate is not None and _bit_s(rate) > FASTEST_BIT_S:
+            most = f"up to {FASTEST_BIT_S / 1e9:g} Gbit/s, which one core forwards"
+            raise refuse(f"has a rate of {rate}", most)
+    for change in scenario.get("changes", ()):
+        for key in ("parameters", "stop", "start"):
+            if change.get(key):
+                raise refuse(f"changes `{key}`", "changes of rate, delay, loss and scheme")
+    return link
+
+
+def rates_bit_s(scenario: Document) -> list[float]:
+    """Return the constant rates that a scenario's link has at any time."""
+    link = scenario["links"][0]
+    rates = [link.get(key) for key in ("rate", "reverse_rate")]
+    rates += [change.get("rate") for change in scenario.get("changes", ())]
+    return [_bit_s(rate) for rate in rates if rate is not None]
+
+
+def _bit_s(rate: str) -> float:
+    from sojourn.base.units import rate_bit_s
+
+    return float(rate_bit_s(rate, "rate"))
+
+
+def _direction(scenario: Document, link: Mapping[str, Any], way: str) -> dict[str, Any]:
+    """Return the table of one direction; `way` is the prefix of its keys."""
+
+    def own(key: str) -> Any:
+        value = link.get(f"{way}{key}")
+        return value if value is not None or not way else None
+
+    trace = own("trace")
+    rate = own("rate")
+    if trace is None and rate is None:
+        trace, rate = link.get("trace"), link.get("rate")
+    overhead = str(link.get("overhead", "0 B")).removesuffix(" B")
+    framing = link.get("framing") or ("raw" if overhead == "0" else f"raw overhead {overhead}")
+    changes = []
+    for change in scenario.get("changes", ()):
+        name = DOWN if not way else UP
+        if change.get("queue") not in (None, name.replace("server", link["from"]).replace("client", link["to"])):
+            continue
+        kept = {key: change.get(key) for key in ("at", "every", "rate", "delay", "loss", "scheme")}
+        kept = {key: value for key, value in kept.items() if value is not None}
+        if kept.keys() - {"at", "every"}:
+            changes.append(kept)
+    found = {
+        "scheme": link[f"{way}queue"],
+        "rate": None if trace else rate,
+        "trace": trace,
+        # Opportunities count bytes of IP in any case.
+        "framing": None if trace and trace.get("opportunities") else framing,
+        "delay": own("delay") or link["delay"],
+        "loss": own("loss"),
+        "jitter": own("jitter"),
+        "duplicate": own("duplicate"),
+        "changes": changes or None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _frames(link: Mapping[str, Any]) -> int:
+    """Return how many frames the device needs: those of a long queue, and those on both delay lines."""
+    travelling = 0.0
+    for way in ("", "reverse_"):
+        rate = link.get(f"{way}rate") or link.get("rate")
+        bit_s = 100e6 if rate is None else _bit_s(rate)
+        delay_s = to_ns("delay", link.get(f"{way}delay") or link["delay"]) / 1e9
+        travelling += bit_s * delay_s / 8.0 / _SMALL_FRAME
+    return min(_MOST_FRAMES, _LEAST_FRAMES + int(travelling))
+
+
+__all__ = ["DOWN", "FASTEST_BIT_S", "NAME", "UP", "Link", "configuration", "rates_bit_s", "the_link"]

@@ -1,0 +1,1 @@
+"""What runs gave: tables of metrics, estimates, notices and files of them."""

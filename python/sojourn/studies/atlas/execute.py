@@ -1,0 +1,199 @@
+"""Runs the atlas: every scheme under every scenario, then ranks, data, pages and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from sojourn.base import core
+from sojourn.base.core import SojournError
+from sojourn.model.scheme import Scheme
+from sojourn.plan import Plan, folder
+from sojourn.results.text import frame_as_csv
+from sojourn.stats import Estimate, Floats
+from sojourn.studies.atlas.needs import NEEDS, SCENARIOS, Need
+from sojourn.studies.atlas.ranks import Cell, ranked
+from sojourn.studies.characterize import cost, plans
+from sojourn.studies.characterize.execute import run_all
+from sojourn.studies.characterize.networks import Setting
+from sojourn.studies.characterize.numbers import Found
+from sojourn.studies.characterize.suite import Scenario
+
+WARM_UP_S: Final = 60.0
+"""The longest that the rule for warm-ups chooses: of so many schemes, one always needs it."""
+PAGE: Final = "index.html"
+DATA: Final = ("atlas.csv", "atlas.parquet")
+
+_NONE: Final = np.array([], dtype=np.float64)
+COST: Final = Need(
+    "cost", "CPU time", "CPU time a packet above tail drop, on this machine", "cost", "ns", True, lambda *_: _NONE, 0
+)
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """Every scheme's number and rank for every need."""
+
+    schemes: tuple[Scheme, ...]
+    needs: tuple[Need, ...]
+    cells: dict[str, dict[str, Cell]]
+    """By need, then by label."""
+    replications: int
+    runs: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    """What the cells are the means of: a value a run, by need, then by label."""
+
+    def ordered(self) -> list[str]:
+        """Return the labels by the mean of their ranks, the best first."""
+        labels = [one.label for one in self.schemes]
+
+        def mean(label: str) -> float:
+            own = [self.cells[need.name][label].rank for need in self.needs]
+            known = [rank for rank in own if rank is not None]
+            return sum(known) / len(known) if known else float(len(labels))
+
+        return sorted(labels, key=mean)
+
+    def first(self, need: Need) -> list[str]:
+        """Return the labels of rank 1 of a need, the best mean first."""
+        cells = self.cells[need.name]
+        labels = [one.label for one in self.schemes if cells[one.label].rank == 1]
+        return sorted(labels, key=lambda label: cells[label].estimate.mean * (1 if need.lower else -1))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the data: a row a need and scheme."""
+        rows = []
+        for need in self.needs:
+            for one in self.schemes:
+                cell = self.cells[need.name][one.label]
+                rows.append(
+                    {
+                        "need": need.name,
+                        "question": need.question,
+                        "unit": need.unit,
+                        "better": "lower" if need.lower else "higher",
+                        "plan": need.section,
+                        "scheme": one.label,
+                        "text": one.text,
+                        "mean": cell.estimate.mean,
+                        "low": cell.estimate.low,
+                        "high": cell.estimate.high,
+                        "replications": cell.estimate.replications,
+                        "rank": cell.rank,
+                    }
+                )
+        return pd.DataFrame(rows).astype({"rank": "Int64", "low": "float64", "high": "float64"})
+
+
+def every_scheme() -> tuple[Scheme, ...]:
+    """Return every algorithm of the library with its defaults."""
+    return tuple(Scheme(str(entry["name"]), str(entry["name"])) for entry in core.aqms())
+
+
+def atlas(
+    out: str | Path,
+    *,
+    schemes: Sequence[Scheme] = (),
+    needs: Sequence[Need] = NEEDS,
+    setting: Setting | None = None,
+    with_cost: bool = True,
+    replications: int = 10,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    force: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Atlas:
+    """Characterise many schemes by RFC 7928 and rank them need by need.
+
+    Parameters
+    ----------
+    out
+        Folder, made if it is not there: plans, store, ``index.html``, a page a scheme in ``schemes/``, a page a need
+        with its runs in ``needs/``, and ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated.
+    schemes
+        Which; by default every algorithm of the library.
+    needs
+        Which are ranked; only their networks are run.
+    setting
+        Rate, round-trip time and buffer.
+    with_cost
+        Measure CPU time.
+    replications
+        Of every network, at least 3.
+    jobs, scheduler
+        Threads, or a Dask cluster.
+    force
+        Replace plans in the folder that differ.
+    say
+        Called with a line at every step.
+
+    Raises
+    ------
+    SojournError
+        Fewer than two schemes, one label twice, a folder that cannot be written, failed runs.
+    """
+    from sojourn.studies.atlas import page
+
+    chosen = tuple(schemes) or every_scheme()
+    labels = [one.label for one in chosen]
+    if len(set(labels)) < max(2, len(labels)):
+        raise SojournError("an atlas needs at least two schemes, all with different labels")
+    if not 3 <= replications <= 1000:
+        raise SojournError(f"replications is {replications}; allowed: 3 to 1000")
+    common = setting or Setting()
+    place = Path(out)
+    documents: list[tuple[Scenario, Plan]] = []
+    wanted = {need.section for need in needs}
+    for scenario in (one for one in SCENARIOS if one.section in wanted):
+        plan = plans.document(scenario, common, chosen, is_quick=True, warm_up_s=WARM_UP_S, replications=replications)
+        if plan is not None:
+            documents.append((scenario, plan))
+    found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
+    whole = _ranked(chosen, needs, found, replications)
+    if with_cost:
+        whole = _with_cost(whole, say)
+    frame = whole.frame()
+    folder.write_text(place / DATA[0], frame_as_csv(frame))
+    folder.write_bytes(place / DATA[1], frame.to_parquet(index=False))
+    for name in (page.SCHEMES, page.NEEDS):
+        (place / name).mkdir(exist_ok=True)
+    for need in whole.runs:
+        folder.write_text(place / page.NEEDS / f"{need}.html", page.of_need(whole, need))
+    for one in chosen:
+        folder.write_text(place / page.SCHEMES / f"{page.file_name(one.label)}.html", page.of_scheme(whole, one))
+    folder.write_text(place / PAGE, page.overview(whole, common))
+    return whole
+
+
+def _ranked(schemes: tuple[Scheme, ...], needs: Sequence[Need], found: Sequence[Found], replications: int) -> Atlas:
+    by_section = {one.scenario.section: one for one in found}
+    values = {
+        need.name: {one.label: need.values(by_section[need.section], one.label) for one in schemes} for need in needs
+    }
+    repeated = {
+        section: [one.label for one in schemes if all(own.repeated(one.label, level) for level in own.levels())]
+        for section, own in by_section.items()
+    }
+    cells = {
+        need.name: ranked(values[need.name], lower=need.lower, of=need.of, repeated=repeated[need.section])
+        for need in needs
+    }
+    return Atlas(schemes, tuple(needs), cells, replications, values)
+
+
+def _with_cost(whole: Atlas, say: Callable[[str], None]) -> Atlas:
+    """Add CPU time; ranks are by intervals that do not overlap, because these runs are not paired."""
+    say("CPU time of every scheme")
+    found = {one.label: cost.cpu_time(one) for one in whole.schemes}
+
+    def is_better(a: Estimate, b: Estimate) -> bool:
+        return a.high is not None and b.low is not None and a.high < b.low
+
+    cells = {
+        label: Cell(own, 1 + sum(is_better(other, own) for other in found.values())) for label, own in found.items()
+    }
+    return replace(whole, needs=(*whole.needs, COST), cells={**whole.cells, COST.name: cells})

@@ -1,0 +1,178 @@
+"""Runs a characterisation: plans into a folder, their runs into its store, then the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from sojourn.base import foreign
+from sojourn.base.core import SojournError
+from sojourn.model.scheme import Scheme
+from sojourn.plan import Plan, dumps, execute, folder
+from sojourn.plan.store import Store
+from sojourn.results import alike, inert
+from sojourn.studies.characterize import cost, page, plans
+from sojourn.studies.characterize.networks import Setting
+from sojourn.studies.characterize.numbers import Found
+from sojourn.studies.characterize.suite import SUITE, Scenario
+
+PLANS: Final = "plans"
+STORE: Final = "store"
+PAGE: Final = "index.html"
+TAIL_DROP: Final = Scheme("pfifo", "pfifo")
+"""Section 8.2.6 wants it beside every scheme."""
+
+Say = Callable[[str], None]
+
+
+def everyone(subject: Scheme, against: Sequence[Scheme]) -> tuple[Scheme, ...]:
+    """Return the subject, the others and tail drop, each once.
+
+    Raises
+    ------
+    SojournError
+        If two have one label.
+    """
+    made = [subject, *against]
+    if all(one.algorithm != TAIL_DROP.algorithm for one in made):
+        made.append(TAIL_DROP)
+    labels = [one.label for one in made]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise SojournError(f'the scheme {twice!r} is given twice; label one of them, as in "other=pie target 5ms"')
+    return tuple(made)
+
+
+def characterize(
+    subject: Scheme,
+    against: Sequence[Scheme],
+    out: str | Path,
+    *,
+    scenarios: Sequence[Scenario] = SUITE,
+    setting: Setting | None = None,
+    is_quick: bool = False,
+    with_cost: bool = True,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    force: bool = False,
+    say: Say = lambda _: None,
+) -> Path:
+    """Characterise a scheme by RFC 7928.
+
+    Parameters
+    ----------
+    subject
+        The scheme.
+    against
+        The schemes beside it; tail drop is added.
+    out
+        Folder, made if it is not there: ``plans/``, ``store/`` and ``index.html``. Runs that it holds are not
+        repeated.
+    scenarios
+        Which, in the order of the RFC.
+    setting
+        Rate, round-trip time, buffer and length.
+    is_quick
+        Five replications and fewer values of what varies, instead of ten.
+    with_cost
+        Measure CPU time and memory (section 11).
+    jobs
+        Number of threads.
+    scheduler
+        A Dask cluster instead.
+    force
+        Replace plans that differ, and write into a folder with other files.
+    say
+        Called with a line at every step.
+
+    Returns
+    -------
+    pathlib.Path
+        The report.
+
+    Raises
+    ------
+    SojournError
+        An impossible scheme or setting, a folder that cannot be written, failed runs.
+    """
+    common = setting or Setting()
+    schemes = everyone(subject, against)
+    place = Path(out)
+    skipped: dict[str, str] = {}
+    documents: list[tuple[Scenario, Plan]] = []
+    say("pilot runs: the warm-up of each network")
+    for scenario in scenarios:
+        warm_up = plans.warm_up_s(scenario, common, schemes, jobs)
+        plan = plans.document(scenario, common, schemes, is_quick=is_quick, warm_up_s=warm_up)
+        if plan is None:
+            skipped[scenario.section] = f"no scheme has a parameter {scenario.parameter!r}"
+        else:
+            documents.append((scenario, plan))
+    found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
+    costs: dict[str, cost.Cost] = {}
+    if with_cost:
+        say("section 11: CPU time and memory")
+        costs = {one.label: cost.measure(one) for one in schemes if one.algorithm != TAIL_DROP.algorithm}
+    names = {scenario.section: plan_file(scenario) for scenario, _ in documents}
+    whole = page.Characterisation(subject, common, found, costs, names, skipped)
+    folder.write_text(place / PAGE, page.html(whole))
+    return place / PAGE
+
+
+def plan_file(scenario: Scenario) -> str:
+    """Return the file of a scenario's plan in the folder."""
+    return f"{PLANS}/{scenario.section}.toml"
+
+
+def run_all(
+    documents: Sequence[tuple[Scenario, Plan]],
+    place: Path,
+    *,
+    jobs: int | None,
+    scheduler: str | None,
+    force: bool,
+    say: Say,
+) -> tuple[Found, ...]:
+    """Write plans into a folder and run what its store does not hold.
+
+    Raises
+    ------
+    SojournError
+        A folder with other files, a plan there that differs, failed runs.
+    """
+    if place.exists() and any(place.iterdir()) and not (place / PLANS).is_dir() and not force:
+        raise SojournError(f"{place} holds other files; name another folder, or give --force")
+    texts = {place / plan_file(scenario): dumps(plan) for scenario, plan in documents}
+    for file, text in texts.items():
+        if file.exists() and foreign.read_text(file, within=place) != text and not force:
+            raise SojournError(
+                f"{file} is not what this command writes: it was made by other options, or edited. Run an edited "
+                f"plan with `sojourn plan run {file} --store {place / STORE}`; --force replaces it"
+            )
+    (place / PLANS).mkdir(parents=True, exist_ok=True)
+    for file, text in texts.items():
+        folder.write_text(file, text)
+    for number, (scenario, plan) in enumerate(documents, 1):
+        say(f"{number} of {len(documents)}: {scenario.section}, {scenario.title}")
+        outcome = execute.run(plan, place / STORE, jobs=jobs, scheduler=scheduler, watch=None)
+        if outcome.failures:
+            first = outcome.failures[0]
+            raise SojournError(f"{scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}")
+    store = Store.open(place / STORE)
+    found = tuple(Found(scenario, plan, store) for scenario, plan in documents)
+    inert.tell(inert.of_cells(one.cells for one in found))
+    inert.tell(alike.find(_runs(found)))
+    return found
+
+
+def _runs(found: Sequence[Found]) -> Iterator[tuple[str, Hashable, dict[str, Any]]]:
+    """Yield each run: its scheme, what else tells it from others, and its metrics."""
+    for one in found:
+        names = [factor.name for factor in one.plan.factors]
+        for row in one.runs.to_dict("records"):
+            levels = tuple(str(row[name]) for name in names)
+            yield row["label"], (one.plan.name, levels, row["replication"]), {str(key): row[key] for key in row}
+
+
+__all__ = ["PAGE", "PLANS", "STORE", "TAIL_DROP", "characterize", "everyone", "plan_file", "run_all"]

@@ -1,0 +1,462 @@
+"""The report of a characterisation: its sections follow those of RFC 7928."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sojourn.base import core
+from sojourn.base.wording import listed
+from sojourn.model.scheme import Scheme
+from sojourn.results import headline, metrics
+from sojourn.studies.characterize import pictures, requirements
+from sojourn.studies.characterize.cost import Cost
+from sojourn.studies.characterize.networks import Setting
+from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found, head, written
+from sojourn.studies.characterize.stability import stability
+from sojourn.studies.characterize.suite import levels
+from sojourn.view.report import page as filled
+from sojourn.view.report.sections import Drawing, Section
+
+_LEVELS: Final = ("mild", "medium", "heavy")
+_PROJECTED: Final = (0.001, 0.005, 0.01)
+_CONTROL: Final = ("parameter", "value", "default", "what it does")
+
+
+@dataclass(frozen=True)
+class Characterisation:
+    """All that a report shows.
+
+    Parameters
+    ----------
+    subject
+        The scheme that is characterised.
+    setting
+        Common to all networks.
+    found
+        The scenarios with their runs, in the order of the RFC.
+    costs
+        By label; empty where they were not measured.
+    document_names
+        The plan's file of each scenario.
+    """
+
+    subject: Scheme
+    setting: Setting
+    found: tuple[Found, ...]
+    costs: Mapping[str, Cost]
+    document_names: Mapping[str, str]
+    skipped: Mapping[str, str]
+
+    @property
+    def everyone(self) -> tuple[Scheme, ...]:
+        """All schemes, the subject first."""
+        return max((one.plan.schemes for one in self.found), key=len)
+
+
+def html(whole: Characterisation) -> str:
+    """Return the report as one HTML page."""
+    subject = whole.subject
+    sections = list(_sections(whole))
+    others = ", ".join(one.label for one in whole.everyone if one.label != subject.label)
+    replications = sorted({one.plan.replications for one in whole.found})
+    return filled(
+        "characterize.html.j2",
+        title=f"{subject.label} by RFC 7928",
+        lead=(
+            f"{_entry(subject)['title']}: {_entry(subject)['summary']}. This page characterises it by the "
+            f"guidelines of RFC 7928, "
+            f"beside {others}. Each section gives a question, the network, the results with 95 % intervals, and a "
+            f"sentence."
+        ),
+        facts=(
+            ("Scheme", subject.text),
+            ("Beside", others),
+            ("Bottleneck", f"{whole.setting.rate_mbit_s:g} Mbit/s"),
+            ("Base RTT", f"{whole.setting.rtt_ms:g} ms"),
+            ("Buffer", _buffer(whole.setting)),
+            ("Replications", " and ".join(str(n) for n in replications)),
+            ("Build", core.build()),
+        ),
+        headlines=_headlines(whole),
+        sections=sections,
+        code=core.version(),
+    )
+
+
+def _buffer(setting: Setting) -> str:
+    return "bandwidth-delay product" if setting.buffer_packets is None else f"{setting.buffer_packets} packets"
+
+
+def _headlines(whole: Characterisation) -> list[str]:
+    """Count, for each other scheme, the networks in which the subject is lower, higher or tied."""
+    subject = whole.subject.label
+    made = []
+    for other in (one.label for one in whole.everyone if one.label != subject):
+        parts = []
+        for metric, word in ((DELAY, "mean queueing delay"), (GOODPUT, "goodput")):
+            found = [
+                one.differences(subject, metric, level).get(other)
+                for one in whole.found
+                if {subject, other} <= set(one.labels)
+                for level in one.levels()
+            ]
+            known = [how for how in found if how is not None]
+            counts = {how: known.count(how) for how in ("lower", "higher", "tied")}
+            parts.append(
+                f"{word} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
+                f"no significant difference in {counts['tied']}"
+            )
+        made.append(f"Compared with {other}: {'; '.join(parts)}.")
+    return made
+
+
+def _sections(whole: Characterisation) -> Iterator[Section]:
+    yield _setup(whole)
+    waiting = {"4.6": _scheduling, "8.3": _stability, "11": _cost, "12": _control, "13": _summary}
+    for one in whole.found:
+        for number in [n for n in waiting if _order(n) < _order(one.scenario.section)]:
+            yield waiting.pop(number)(whole)
+        yield _scenario(whole, one)
+    for make in waiting.values():
+        yield make(whole)
+
+
+def _order(section: str) -> tuple[int, ...]:
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in section.partition("-")[0].split("."))
+
+
+def anchor(section: str) -> str:
+    """Return the name of a section on the page."""
+    return f"s{section.replace('.', '-')}"
+
+
+def _setup(whole: Characterisation) -> Section:
+    rows = [
+        (one.scenario.section, _first(one).split(" limit ")[-1].split()[0] if " limit " in _first(one) else "–",
+         *_times(one), str(one.plan.replications), whole.document_names[one.scenario.section])
+        for one in whole.found
+    ]  # fmt: skip
+    text = (
+        "All networks are dumbbells: groups of hosts with links of 10 Gbit/s, and one bottleneck. The queue of the "
+        "bottleneck is under test. Its buffer is the bandwidth-delay "
+        "product with the largest round-trip time, the same for every scheme that has a limit in packets (section "
+        "3.2).",
+        "The warm-up comes from MSER-5 on the queue and the goodput of one pilot run of each scheme: the latest "
+        "time at which a series settles, rounded up to 5 s, and 60 s where "
+        "one does not settle within a minute. In each replication all schemes meet the same traffic.",
+        "To change a scenario, edit its plan and run “sojourn plan run PLAN --store STORE”. The command “sojourn "
+        "characterize” continues an interrupted run.",
+    )
+    heads = ("Section", "Buffer (packets)", "Warm-up", "Measured", "Replications", "Plan")
+    table = Drawing("setup", None, "The plans of this page", heads, tuple(rows))
+    return Section("setup", "Setup (sections 3 and 4.1)", text, (table,))
+
+
+def _first(one: Found) -> str:
+    return one.plan.schemes[0].text
+
+
+def _times(one: Found) -> tuple[str, str]:
+    document = tomllib.loads(one.plan.scenario)
+    warm_up, length = document["warm_up"], document["duration"]
+    return warm_up, f"{float(length.split()[0]) - float(warm_up.split()[0]):g} s"
+
+
+def _scenario(whole: Characterisation, one: Found) -> Section:
+    scenario = one.scenario
+    name = anchor(scenario.section)
+    document = tomllib.loads(one.plan.scenario)
+    drawings = [
+        Drawing(
+            f"{name}-network",
+            pictures.drawn_network(document),
+            f"Network: {document['description']}.",
+        )
+    ]
+    shown = _level(one)
+    at = f" ({one.factor} = {scenario.level(shown)})" if shown is not None else ""
+    caption = (
+        f"Goodput against queueing delay{at}: small points are runs, a marker is their median, and the shape is the "
+        "ellipse of one standard deviation."
+    )
+    if scenario.groups:
+        caption += (
+            " The delay of a group is the mean one-way delay of its packets, less the smallest of any of its packets."
+        )
+    drawings.append(Drawing(f"{name}-tradeoff", pictures.tradeoff(one, shown), caption))
+    curves = pictures.distributions(one, shown)
+    if curves is not None:
+        drawings.append(
+            Drawing(f"{name}-cdf", curves, f"Distribution over all packets{at}, mean of the replications.")
+        )
+    if one.factor is not None and not scenario.groups:
+        over = pictures.over_factor(one, [(DELAY, "Sojourn time (ms)"), (GOODPUT, "Goodput (Mbit/s)")])
+        drawings.append(Drawing(f"{name}-over", over, f"Mean sojourn time and goodput over {one.factor}."))
+    drawings.append(_run_table(one, name))
+    if scenario.groups:
+        drawings.append(_group_table(one, name))
+    if scenario.section in ("4.5", "6.2"):
+        drawings.append(_ratio_table(one, name))
+    if scenario.section == "8.2.2":
+        drawings.append(_loss_table(whole, one, name))
+    if scenario.phases:
+        drawings.append(_phase_table(one, name))
+    text = (scenario.question, *_sentences(whole, one))
+    return Section(name, f"{scenario.section} {scenario.title}", tuple(text), tuple(drawings))
+
+
+def _level(one: Found) -> Any:
+    """Return the level that pictures show: the middle one."""
+    every = one.levels()
+    return every[len(every) // 2]
+
+
+def _leads(one: Found) -> tuple[str, ...]:
+    return ("Scheme",) if one.factor is None else ("Scheme", one.factor)
+
+
+def _rows(one: Found, cells: Any) -> tuple[tuple[str, ...], ...]:
+    made = []
+    for level in one.levels():
+        for label in one.labels:
+            lead = (label,) if level is None else (label, one.scenario.level(level))
+            made.append((*lead, *cells(label, level)))
+    return tuple(made)
+
+
+def _run_table(one: Found, name: str) -> Drawing:
+    names = [
+        metric for metric in one.scenario.metrics if metric in one.runs.columns and one.runs[metric].notna().any()
+    ]
+    made = []
+    has_queues = any(len(one.tested(level)) > 1 for level in one.levels()) and any(map(metrics.is_of_queues, names))
+    for level in one.levels():
+        for label in one.labels:
+            lead = (label,) if level is None else (label, one.scenario.level(level))
+            for queue, own in headline.layout(one.tested(level), names):
+                cells = ["" if m is None else written(one.estimate(one.runs, label, m, level), m) for m in own]
+                made.append((*lead, *((queue,) if has_queues else ()), *cells))
+    caption = "Mean ± half-width of the 95 % interval over the replications."
+    if has_queues:
+        caption += " Each queue under test has a row, the busiest first; pictures and sentences are of the busiest."
+    heads = (*_leads(one), *(("Queue",) if has_queues else ()), *map(head, names))
+    return Drawing(f"{name}-runs", None, caption, heads, tuple(made))
+
+
+def _group_table(one: Found, name: str) -> Drawing:
+    groups = one.scenario.groups
+    names = [m for m in one.scenario.of_groups if m in one.groups.columns and one.groups[m].notna().any()]
+    made = []
+    for level in one.levels():
+        for group, title in groups:
+            for label in one.labels:
+                lead = (label, title) if level is None else (label, one.scenario.level(level), title)
+                cells = [written(one.estimate(one.groups, label, m, level, group=group), m) for m in names]
+                made.append((*lead, *cells))
+    return Drawing(
+        f"{name}-groups",
+        None,
+        "The same by group of flows.",
+        (*_leads(one), "Flows", *map(head, names)),
+        tuple(made),
+        is_folded=len(made) > 16,
+    )
+
+
+def _ratio_table(one: Found, name: str) -> Drawing:
+    def cells(label: str, level: Any) -> list[str]:
+        own = {g: one.part(one.groups, label, level, group=g)[GOODPUT].to_numpy() for g in ("first", "second")}
+        return [metrics.written(one.mean(label, level, own["second"] / own["first"]))]
+
+    caption = "Goodput of the flow with the other RTT, divided by that of the flow with 100 ms."
+    return Drawing(f"{name}-ratio", None, caption, (*_leads(one), "Ratio of goodputs"), _rows(one, cells))
+
+
+def _loss_table(whole: Characterisation, one: Found, name: str) -> Drawing:
+    counts = levels(whole.setting, whole.setting.buffer())
+    rows = []
+    for level, count, projected in zip(_LEVELS, counts, _PROJECTED, strict=True):
+        found = [written(one.estimate(one.runs, label, "loss_ratio", count), "loss_ratio") for label in one.labels]
+        rows.append((level, str(count), f"{projected * 100:g}", *found))
+    caption = "Losses: projected for tail drop by the RFC's formula (0.76 N² / S²), and measured, in %."
+    return Drawing(
+        f"{name}-losses",
+        None,
+        caption,
+        ("Congestion", "Flows", "Projected (%)", *(f"{label} (%)" for label in one.labels)),
+        tuple(rows),
+    )
+
+
+def _phase_table(one: Found, name: str) -> Drawing:
+    names = [m for m in (DELAY, "sojourn_ms_p99", GOODPUT, "loss_ratio", "utilisation") if m in one.phases.columns]
+    made = []
+    for phase in dict.fromkeys(one.phases["phase"]):
+        for label in one.labels:
+            found = [one.estimate(one.phases, label, m, phase=phase) for m in names]
+            made.append((label, phase, *map(written, found, names)))
+    caption = "By phase; all occurrences of a phase in a run are one observation."
+    return Drawing(f"{name}-phases", None, caption, ("Scheme", "Phase", *map(head, names)), tuple(made))
+
+
+def _sentences(whole: Characterisation, one: Found) -> list[str]:
+    subject = whole.subject.label
+    if subject not in one.labels:
+        return [f"{subject} has no parameter {one.scenario.parameter!r}; the others are shown."]
+    made = []
+    every = one.levels()
+    for level in every if len(every) <= 3 else (every[0], every[-1]):
+        delay, goodput = (written(one.estimate(one.runs, subject, m, level), m) for m in (DELAY, GOODPUT))
+        start = "" if level is None else f"With {one.factor} = {one.scenario.level(level)}, "
+        sentence = f"{start}{subject} has a mean queueing delay of {delay} ms and a goodput of {goodput} Mbit/s."
+        made.append(
+            sentence
+            + _compared(one, subject, DELAY, "delay", level)
+            + _compared(one, subject, GOODPUT, "goodput", level)
+        )
+    return made
+
+
+def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> str:
+    found = one.differences(subject, metric, level)
+    if not found:
+        return ""
+    parts = []
+    for how, text in (
+        ("lower", "lower than with"),
+        ("higher", "higher than with"),
+        ("tied", "not significantly different from"),
+    ):
+        names = [label for label, what in found.items() if what == how]
+        if names:
+            parts.append(f"{text} {listed(names)}")
+    return f" Its {word} is {'; '.join(parts)}."
+
+
+def _entry(scheme: Scheme) -> core.Document:
+    return next(entry for entry in core.aqms() if entry["name"] == scheme.algorithm)
+
+
+def _scheduling(whole: Characterisation) -> Section:
+    rows = []
+    for one in whole.everyone:
+        entry = _entry(one)
+        at = {
+            "enqueue": "at arrival",
+            "dequeue": "at departure",
+            "both": "at arrival and at departure",
+            "never": "never",
+        }
+        rows.append(
+            (
+                one.label,
+                at.get(str(entry["drops_at"]), "–"),
+                str(entry["signals_on"] or "–"),
+                "yes" if entry["per_flow_state"] else "no",
+                "yes" if entry["ecn"] else "no",
+            )
+        )
+    text = (
+        "A scheme without queues for flows can run below any scheduler, one instance for each class. A scheme that "
+        "hashes flows into queues is itself the scheduler among them.",
+        "A decision at arrival is based on the queue that the packet finds; a decision at departure on the time "
+        "that the packet has waited.",
+    )
+    table = Drawing(
+        "scheduling",
+        None,
+        "Where each scheme decides",
+        ("Scheme", "Drops or marks", "By", "Queues or state for flows", "Can mark (ECN)"),
+        tuple(rows),
+        is_text=True,
+    )
+    return Section(anchor("4.6"), "4.6 Interaction with scheduling", text, (table,))
+
+
+def _stability(whole: Characterisation) -> Section:
+    rows, missing = [], []
+    buffer = whole.setting.buffer()
+    for one in whole.everyone:
+        found = [stability(one, whole.setting, count) for count in levels(whole.setting, buffer)]
+        if found[0] is None:
+            missing.append(one.label)
+            continue
+        rows += [(one.label, level, *row) for level, row in zip(_LEVELS, found, strict=True) if row is not None]
+    text = [
+        "The fluid model of Misra, Gong and Towsley with Reno flows, linearised at its fixed point. A delay margin "
+        "is how much longer the round trip may become until the fixed point is unstable.",
+    ]
+    if missing:
+        text.append(f"No fluid model of {listed(missing)} is known to Sojourn.")
+    heads = ("Scheme", "Congestion", "Fixed point: queue (packets)", "Loss (%)", "Stable", "Delay margin (ms)")
+    drawings = (Drawing("stability", None, "Stability of the control law", heads, tuple(rows)),) if rows else ()
+    return Section(anchor("8.3"), "8.3 Parameter sensitivity and stability", tuple(text), drawings)
+
+
+def _cost(whole: Characterisation) -> Section:
+    if not whole.costs:
+        return Section(
+            anchor("11"), "11 Implementation cost", ("Not measured in this run (--no-cost, or only some sections).",)
+        )
+    rows = [
+        (
+            label,
+            metrics.written(cost.ns_a_packet).replace("-", "−"),
+            f"{cost.bytes_a_flow:.0f}",
+        )
+        for label, cost in whole.costs.items()
+    ]
+    text = (
+        "CPU time a packet above that of tail drop: five runs by turns on this machine, 20 Poisson flows at 90 % of "
+        "200 Mbit/s, so that both schemes see the same packets.",
+        "Memory a flow: growth of the process from 100 to 10,000 flows at 50 % load, less that under tail drop. "
+        "Values below some 30 B are noise.",
+    )
+    heads = ("Scheme", "CPU time above tail drop (ns a packet)", "Memory above tail drop (B a flow)")
+    return Section(anchor("11"), "11 Implementation cost", text, (Drawing("cost", None, "Cost", heads, tuple(rows)),))
+
+
+def _control(whole: Characterisation) -> Section:
+    entry = _entry(whole.subject)
+    docs = {one["name"]: one for one in entry["parameters"]}
+    rows = tuple(
+        (one.name, str(one.value), str(docs[one.name]["default"]), docs[one.name]["doc"])
+        for one in whole.subject.parameters()
+    )
+    changed = [row[0] for row in rows if row[1] != row[2]]
+    text = (
+        f"{whole.subject.label} has {len(rows)} parameters. "
+        + (
+            f"This characterisation sets {listed(changed)}; the others have their defaults."
+            if changed
+            else "All have their defaults here."
+        )
+        + " The buffer is set for each scenario.",
+    )
+    return Section(
+        anchor("12"),
+        "12 Operator control and auto-tuning",
+        text,
+        (Drawing("control", None, "Parameters", _CONTROL, rows, is_text=True),),
+    )
+
+
+def _summary(whole: Characterisation) -> Section:
+    done = {one.scenario.section for one in whole.found}
+    rows = tuple(
+        (one.section, one.what, one.weight, requirements.state(one, done, whole.skipped, has_cost=bool(whole.costs)))
+        for one in requirements.TABLE
+    )
+    return Section(
+        anchor("13"),
+        "13 Checklist",
+        (),
+        (
+            Drawing(
+                "checklist", None, "The items of the RFC", ("Section", "Item", "Weight", "Here"), rows, is_text=True
+            ),
+        ),
+    )

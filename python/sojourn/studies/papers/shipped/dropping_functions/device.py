@@ -1,0 +1,110 @@
+"""The experiment on the device; it is available with `sojournd`, root and network namespaces.
+
+The experiment itself is :mod:`sojourn.real.device.experiment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from sojourn.base.core import SojournError
+from sojourn.real.device import experiment as laboratory
+from sojourn.real.device.lab import Lab, LabError, find_sojournd
+from sojourn.studies.papers.shipped.dropping_functions import store
+from sojourn.studies.papers.shipped.dropping_functions.document import Experiment
+
+STORE: Final = "device.sqlite"
+
+Experimenter = Callable[[laboratory.Experiment, Path, Callable[[str], None]], Path]
+
+
+@dataclass(frozen=True)
+class Device:
+    """The results of the device.
+
+    Parameters
+    ----------
+    windows
+        In the form of the simulation's, with `run` and `since_s`; empty where it was not run.
+    why
+        Why it was not run.
+    burn_in_s
+        The previous scheme may still affect windows that begin within this time after a switch.
+    """
+
+    windows: pd.DataFrame
+    why: str = ""
+    burn_in_s: float = 0.0
+
+
+def plan_of(paper: Experiment, size: str) -> laboratory.Experiment:
+    """Return the settings of the device for a quick or a full run."""
+    of = paper.device[size]
+    return laboratory.Experiment(
+        schemes=tuple((one.id, one.text) for one in paper.study),
+        rate=paper.device["rate"],
+        rtt_ms=tuple(paper.device["rtt_ms"]),
+        demands=tuple(paper.device["demand"]),
+        **{name: of[name] for name in ("packets", "slots", "slot_s", "design", "seed")},
+    )
+
+
+def missing() -> str:
+    """Return what is missing on this machine for the device part; empty if it can be run."""
+    try:
+        find_sojournd()
+        Lab()
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def run(
+    paper: Experiment,
+    size: str,
+    place: Path,
+    say: Callable[[str], None],
+    *,
+    left_out: str = "",
+    experiment: Experimenter | None = None,
+) -> Device:
+    """Run the device's part, or read what an earlier call stored in the folder `place`.
+
+    With `left_out`, the reason why it is not to run, it only reads. `experiment` replaces the experiment, for tests.
+
+    Raises
+    ------
+    SojournError
+        If the file that it wrote is not a store of windows.
+    """
+    file = place / f"{size}-{STORE}"
+    if not file.is_file():
+        why = left_out or ("" if experiment else missing())
+        if why:
+            return Device(pd.DataFrame(), why)
+        say("device: begins")
+        try:
+            made = (experiment or laboratory.run)(plan_of(paper, size), place, say)
+        except SojournError as error:
+            return Device(pd.DataFrame(), f"it failed: {error}")
+        made.replace(file)
+    return read(paper, size, file)
+
+
+def read(paper: Experiment, size: str, file: Path) -> Device:
+    """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot.
+
+    Raises
+    ------
+    SojournError
+        If it is not a store of windows.
+    """
+    windows = store.read_device(file)
+    begin = windows.groupby("slot")["started_ns"].transform("min")
+    windows = windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)
+    return Device(windows, burn_in_s=float(paper.device[size]["burn_in_s"]))

@@ -1,0 +1,207 @@
+"""The report of a paper of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from sojourn.base import core
+from sojourn.studies.papers.judge import Outcome
+from sojourn.studies.papers.ledger import Ledger
+from sojourn.studies.papers.model import Claim
+from sojourn.studies.papers.page import headline, summary, words
+from sojourn.studies.papers.predicate import predicate
+from sojourn.studies.papers.shipped.dropping_functions import datasets, pictures, switching, tables
+from sojourn.studies.papers.shipped.dropping_functions.datasets import Judged, World
+from sojourn.studies.papers.shipped.dropping_functions.device import Device
+from sojourn.studies.papers.shipped.dropping_functions.document import Experiment, Size
+from sojourn.studies.papers.shipped.dropping_functions.simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
+from sojourn.studies.papers.shipped.section import Section
+from sojourn.view import report
+
+_MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c")
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the page shows.
+
+    Parameters
+    ----------
+    size
+        Quick or full.
+    windows, flows
+        Of the simulation's store.
+    device
+        The device's part.
+    worlds
+        In the order of columns.
+    judged, ledger
+        By id of the claim, in the order of the worlds.
+    facts
+        For the head of the page.
+    """
+
+    size: Size
+    windows: pd.DataFrame
+    flows: pd.DataFrame
+    device: Device
+    worlds: Sequence[World]
+    judged: dict[str, list[Judged]]
+    ledger: Ledger
+    facts: tuple[tuple[str, str], ...]
+
+
+def render(paper: Experiment, of: Results) -> str:
+    """Return the page; it depends only on the windows."""
+    places: dict[str, list[dict[str, Any]]] = {}
+    # "d1, RED" is d1 in a list of schemes.
+    short = {one: printed.partition(",")[0] for one, printed in paper.printed.items()}
+    for claim in paper.claims:
+        row: dict[str, Any] = {
+            "id": claim.id,
+            "quote": claim.quote,
+            "predicate": predicate(paper, short, claim),
+        }
+        row["cells"] = _cells(of, claim)
+        places.setdefault(claim.place, []).append(row)
+    counts = [(one.name, list(of.ledger.counts(one.name).values())) for one in of.worlds]
+    return report.page(
+        "windows.html.j2",
+        title=paper.title,
+        lead=paper.source,
+        facts=list(of.facts),
+        outcomes=[(outcome.key, outcome.value) for outcome in Outcome],
+        signs={outcome.key: outcome.sign for outcome in Outcome},
+        counts=counts,
+        terms=words(paper.folder).get("terms", ""),
+        summary=summary(paper.folder),
+        headline=headline(of.ledger),
+        worlds=[world.name for world in of.worlds],
+        ranges=[f"{low:.2f}–{high:.2f}" for low, high in paper.ranges],
+        why=[(world.name, world.why) for world in of.worlds if world.why],
+        places=list(places.items()),
+        sections=sections(paper, of),
+        schemes=[(one.printed, one.text) for one in paper.schemes],
+        version=core.version(),
+    )
+
+
+def _cells(of: Results, claim: Claim) -> list[dict[str, Any]]:
+    """Return a cell for each world: the outcome, and those of single ranges of load."""
+    cells = []
+    for one, verdict in zip(of.judged[claim.id], of.ledger.verdicts[claim.id].values(), strict=True):
+        signs = [(own.key, own.sign) if own else ("none", " ") for own in one.by_range]
+        said = verdict.outcome.value + (" (recorded)" if verdict.is_recorded else "")
+        cells.append({"key": verdict.outcome.key, "outcome": said, "why": verdict.why,
+                      "ranges": signs if any(one.by_range) else []})  # fmt: skip
+    return cells
+
+
+def sections(paper: Experiment, of: Results) -> list[Section]:
+    """Return the page's sections that are not the ledger."""
+    study = datasets.clustered(of.windows[of.windows["part"].isin((PAIRED, SWITCHBACK))])
+    found = [_traffic(paper, of.windows), *_figures(paper, of, study)]
+    if len(study):
+        found.append(paper.words.section("table-1", [tables.ranges(paper, study, "table-1-ours")]))
+    parts = (_significant, _carry, _theory, _flows, _laboratory, _device)
+    return [*found, *filter(None, (part(paper, of) for part in parts))]
+
+
+def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
+    of = paper.traffic
+    transfers, shares = of["transfers"], of["congestion_control"].items()
+    drawings = [tables.traffic_check(paper, frame[frame["part"] == PAIRED])] if len(frame) else []
+    return paper.words.section(
+        "traffic",
+        drawings,
+        **{**of, **transfers, "servers": len(of["rtt_ms"]) * of["servers"]},
+        least_rtt=of["rtt_ms"][0],
+        most_rtt=of["rtt_ms"][-1],
+        least_kb=transfers["least_bytes"] // 1000,
+        most_mb=transfers["most_bytes"] // 10**6,
+        kinds=", ".join(f"{one['count']} {one['kind']}" for one in of["sessions"]),
+        controls=", ".join(f"{name} ({share:.0%})" for name, share in shares),
+    )
+
+
+def _figures(paper: Experiment, of: Results, study: pd.DataFrame) -> list[Section]:
+    words = paper.words
+    found = [words.section("figure-1", [words.drawing("figure-1-picture", pictures.functions(paper))])]
+    if study.empty:
+        return found
+    for metric, number in pictures.FIGURES.items():
+        name, what = f"figure-{number}", pictures.TITLES[metric]
+        drawings = [
+            words.drawing(f"{name}-together", pictures.together(paper, study, metric), key="together", what=what),
+            words.drawing(f"{name}-apart", pictures.apart(paper, study, metric), key="apart"),
+        ]
+        if len(of.device.windows):
+            drawn = pictures.apart(paper, of.device.windows.assign(cluster=of.device.windows["slot"]), metric)
+            drawings.append(words.drawing(f"{name}-device", drawn, key="on-device"))
+        found.append(words.section(name, drawings, key="figure", number=number, what=what))
+    return found
+
+
+def _significant(paper: Experiment, of: Results) -> Section | None:
+    values = of.worlds[0].whole
+    shown = [tables.differences(paper, values, metric) for metric in _MODELLED] if values else []
+    return paper.words.section("significant", shown) if values else None
+
+
+def _carry(paper: Experiment, of: Results) -> Section | None:
+    back = of.size.switchback
+    since = datasets.since_switch(back, of.windows)
+    if since.empty:
+        return None
+    steps = {metric: switching.steps(back, since, metric) for metric in ("mean_queue_packets", "loss_ratio")}
+    settled = datasets.settled(back, of.windows)
+    found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
+    drawings = [paper.words.drawing("carry-over-picture", pictures.carry_over(steps))]
+    if found:
+        drawings.append(tables.models(paper, found, of.worlds[0].whole))
+    return paper.words.section("carry-over", drawings, **asdict(back))
+
+
+def _theory(paper: Experiment, of: Results) -> Section | None:
+    world = of.worlds[1]
+    return paper.words.section("theory", [tables.theory_gap(paper, world)]) if world.ranges else None
+
+
+def _flows(paper: Experiment, of: Results) -> Section | None:
+    frame = of.windows
+    beside = frame[frame["part"] == BESIDE]
+    if beside.empty:
+        return None
+    keys = set(zip(beside["block"], beside["demand"], strict=True))
+
+    def common(table: pd.DataFrame) -> pd.DataFrame:
+        rows = table[table["part"].isin((PAIRED, BESIDE))]
+        return rows[[one in keys for one in zip(rows["block"], rows["demand"], strict=True)]]
+
+    every = [one.id for one in paper.schemes]
+    some = ["none", "d0", "d2", "d4", "d8", *(one.id for one in paper.schemes if one.is_beside)]
+    drawings = [tables.classes(paper, common(frame), every)]
+    drawings += [tables.flows(paper, common(of.flows), by, some) for by in ("rtt_ms", "rate_bin", "life_bin")]
+    return paper.words.section("flows", drawings)
+
+
+def _laboratory(paper: Experiment, of: Results) -> Section | None:
+    lab = of.windows[of.windows["part"] == LABORATORY]
+    if lab.empty:
+        return None
+    rtts = paper.traffic["laboratory_rtt_ms"]
+    table = tables.ranges(paper, datasets.clustered(lab), "laboratory-table")
+    return paper.words.section("laboratory", [table], least=rtts[0], most=rtts[-1])
+
+
+def _device(paper: Experiment, of: Results) -> Section:
+    windows = of.device.windows
+    if of.device.why or windows.empty:
+        why = of.device.why or "its store has no windows"
+        return paper.words.section("device", key="no-device", why=why)
+    table = tables.ranges(paper, windows.assign(cluster=windows["slot"]), "device-table")
+    return paper.words.section("device", [table], windows=len(windows), slots=windows["slot"].nunique())

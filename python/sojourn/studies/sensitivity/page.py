@@ -1,0 +1,114 @@
+"""The report of a sensitivity analysis."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import Any
+
+from sojourn.base import core
+from sojourn.model.scheme import Scheme
+from sojourn.results import metrics
+from sojourn.studies.sensitivity import picture
+from sojourn.studies.sensitivity.analysis import Sensitivity
+from sojourn.view import report
+from sojourn.view.report import svg
+from sojourn.view.report.words import elements
+
+
+def render(found: Sensitivity) -> str:
+    """Return the page; it depends only on the analysis."""
+    if found.method == "sobol":
+        caption = (
+            "Share of each metric's variance over the ranges that a parameter makes alone (first-order index) and "
+            "with all its interactions (total index); bars: 95 % intervals by the bootstrap."
+        )
+    else:
+        caption = (
+            "µ*: mean size of the metric's change as the parameter alone moves through its range (in steps of two "
+            "thirds), with its 95 % interval; σ: scatter of that change, from interactions and curvature."
+        )
+    document = found.setting.document
+    return report.page(
+        "sensitivity.html.j2",
+        title=f"{Scheme(found.scheme).title} on {document['name']}: which parameters matter",
+        lead=str(document.get("description") or ""),
+        facts=[
+            ("Algorithm", found.scheme),
+            ("Method", f"{'Sobol' if found.method == 'sobol' else 'Morris'}, {found.samples} base samples"),
+            ("Runs", f"{found.points} points, {found.replications} replications each, seed {found.seed}"),
+            ("Sojourn", core.version()),
+        ],
+        headlines=headlines(found),
+        picture=svg.inline(picture.bars(found), "bars", caption),
+        caption=caption,
+        heads=heads(found),
+        rows=[(name, rows(found, name)) for name in found.metrics],
+        titles={name: metrics.find(name).title for name in found.metrics},
+        ranges=[(factor.name, str(factor).partition("=")[2]) for factor in found.factors],
+        elements=elements(document),
+        command=shlex.join(command(found)),
+        version=core.version(),
+        definitions=[metrics.find(name) for name in found.metrics],
+    )
+
+
+def heads(found: Sensitivity) -> tuple[str, str]:
+    """Return the headings of the two columns of indices."""
+    return ("first order", "total") if found.method == "sobol" else ("µ*", "σ")
+
+
+def rows(found: Sensitivity, name: str) -> list[tuple[str, str, str]]:
+    """Return one metric's indices as text, the largest first."""
+    scale = 1.0 if found.method == "sobol" else metrics.find(name).scale
+    ordered = sorted(found.indices[name], key=lambda index: -_rank(found, index))
+    return [
+        (
+            index.name,
+            _text(index.first * scale, index.first_half * scale),
+            _text(index.total * scale, index.total_half * scale),
+        )
+        for index in ordered
+    ]
+
+
+def headlines(found: Sensitivity) -> list[str]:
+    """Return sentences about the parameter with the largest index for each metric, as far as intervals decide it."""
+    sentences = []
+    for name in found.metrics:
+        first, second, *_ = sorted(found.indices[name], key=lambda index: -_rank(found, index))
+        half = [each.total_half if found.method == "sobol" else each.first_half for each in (first, second)]
+        metric = metrics.find(name)
+        phrase = metric.phrase[:1].upper() + metric.phrase[1:]
+        if _rank(found, first) == 0:
+            sentences.append(f"{phrase}: no parameter moves it in these ranges.")
+            continue
+        told = _rank(found, first) - _rank(found, second) > math.hypot(*half)
+        sentences.append(
+            f"{phrase}: {first.name} matters most."
+            if told
+            else f"{phrase}: {first.name} and {second.name} lead; the intervals do not tell which matters more."
+        )
+    if found.method == "sobol" and not found.is_sure:
+        sentences.append("Some interval is wider than ±0.1: more samples (--samples) would narrow it.")
+    return sentences
+
+
+def command(found: Sensitivity) -> list[str]:
+    """Return the command that repeats the analysis."""
+    words = ["sojourn", "sensitivity", found.scheme, "--scenario", "scenario.toml"]
+    for factor in found.factors:
+        words += ["--vary", str(factor)]
+    for name in found.metrics:
+        words += ["--metric", name]
+    words += ["--method", found.method, "--samples", str(found.samples)]
+    return [*words, "--replicates", str(found.replications), "--seed", str(found.seed), "--out", "again"]
+
+
+def _rank(found: Sensitivity, index: Any) -> float:
+    return float(index.total if found.method == "sobol" else index.first)
+
+
+def _text(value: float, half: float) -> str:
+    text = metrics.rounded(value, half if math.isfinite(half) else None)
+    return text.replace("-", "−")

@@ -1,0 +1,1 @@
+"""What a person sees: figures, pages, and the timeline of a run."""
