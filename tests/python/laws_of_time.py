@@ -16,8 +16,10 @@ NOT_SCALING: Final = {
     "ared": "Its weight is 1 - exp(-1/C), with C in packets a second: a second is in the law.",
     "pie linux": "Linux' variant raises its probability further above 250 ms, which is no parameter.",
     "fq_pie linux": "As pie.",
+    "codel newton": "It reads times in whole units of 1024 ns, as Linux does.",
+    "fq_codel newton": "As codel.",
 }
-"""Schemes that time of another unit changes, with a word that they then have, and why."""
+"""Schemes that time of another unit changes, with a word that their canonical text then has, and why."""
 
 _PER_TIME: Final[dict[str, dict[str, int]]] = {
     "pie": {"alpha": 1, "beta": 1},
@@ -75,7 +77,7 @@ def _exact(case: Case) -> Document:
         for key in ("queue", "reverse_queue"):
             text = link.pop(key, "pfifo")
             # A formula may have times in it.
-            link[key] = text if isinstance(text, str) and _scales(text) else "pfifo limit 30p"
+            link[key] = text if isinstance(text, str) and scales(text) else "pfifo limit 30p"
     written["flows"] = [
         {
             "name": f"exact{number}",
@@ -106,9 +108,9 @@ def _exact(case: Case) -> Document:
         raise Unmet from None
 
 
-def _scales(text: str) -> bool:
+def scales(text: str) -> bool:
     """Whether a scheme has no times but those of its parameters."""
-    words = text.split()
+    words = core.parse_aqm(text).split()
     # A formula may have times in it.
     return "formula" not in words and not any(set(one.split()) <= set(words) for one in NOT_SCALING)
 
@@ -132,7 +134,7 @@ def _slower(value: Any, key: str) -> Any:
 def _slower_text(text: str, key: str) -> str:
     unit = text.partition(" ")[2]
     if key in ("queue", "reverse_queue"):
-        return _slower_scheme(text)
+        return slower_scheme(text)
     if key == "packets":
         gap, _, rest = text.partition(":")
         return f"{2 * int(gap)}:{rest}"
@@ -141,18 +143,22 @@ def _slower_text(text: str, key: str) -> str:
     return f"{round(amount(text, BIT_S)) // 2} bit/s" if unit in BIT_S else text
 
 
-def _slower_scheme(text: str) -> str:
+def slower_scheme(text: str) -> str:
+    """Return a scheme with its times doubled."""
     name = text.split(maxsplit=1)[0]
     known = {one["name"]: one for one in core.aqms()}[name]
     words = text
     for one in known["parameters"]:
-        given = _parameter_of(text, one["name"]) or str(one["default"])
+        given = parameter_of(text, one["name"]) or str(one["default"])
         if "time" in one["kind"] and _TIME.fullmatch(given):
             words += f" {one['name']} {2 * round(_time_ns(given))}ns"
         elif one["name"] in _PER_TIME.get(name, {}) and given != "none":
             words += f" {one['name']} {float(given) / 2 ** _PER_TIME[name][one['name']]!r}"
         elif one["kind"] == "rate" and given != "none":
             words += f" {one['name']} {_slower_text(_spaced(given), '').replace(' ', '')}"
+        elif one["kind"] == "choice":
+            # Otherwise a word may choose: with tc's `step_thresh`, `dualpi2` has `l4s_aqm step`.
+            words += f" {one['name']} {given}"
     return core.parse_aqm(words)
 
 
@@ -161,7 +167,8 @@ def _spaced(text: str) -> str:
     return f"{digits} {text[len(digits) :]}"
 
 
-def _parameter_of(text: str, name: str) -> str | None:
+def parameter_of(text: str, name: str) -> str | None:
+    """Return what a scheme's text says of a parameter."""
     # The last word may be a flag.
     words = [*text.split(), ""]
     return words[words.index(name) + 1] if name in words else None

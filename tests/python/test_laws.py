@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 import laws
+import laws_of_time
 from generator import Generated, generate, load
 from laws import LAWS, Case, Law
 from sojourn.base import core
@@ -193,6 +194,34 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
             ],
         },
     ),
+    "a port was looked at more often, which takes other events": (
+        "stepped",
+        {
+            "name": "far",
+            "duration": "300 ms",
+            "links": [
+                {"name": "far", "from": "f", "to": "r0", "rate": "100 Mbit/s", "delay": "30 ms"},
+                {"name": "in", "from": "m", "to": "n", "rate": "100 Mbit/s", "delay": "0 s"},
+                {"name": "a", "from": "n", "to": "r0", "rate": "8 Mbit/s", "delay": "30 ms", "under_test": True},
+                {"name": "b", "from": "r0", "to": "r1", "rate": "40 Mbit/s", "delay": "0 s"},
+            ],
+            "flows": [
+                {"name": "f", "from": "f", "to": "r1", "transport": UDP, "traffic": {**STEADY, "rate": "15 Mbit/s"}},
+                {"name": "m", "from": "m", "to": "r1", "transport": UDP, "traffic": {**STEADY, "rate": "9 Mbit/s"}},
+            ],
+        },
+    ),
+    "each of two runs had another busiest queue": (
+        "one answer",
+        {
+            "name": "stations",
+            "duration": "459008 us",
+            "seed": 31506849,
+            "nodes": [{"name": "sta", "count": 2}],
+            "cells": [{"name": "wifi", "access_point": "ap", "stations": ["sta"], "under_test": True}],
+            "flows": [{"name": "f3", "from": "ap", "to": "sta"}],
+        },
+    ),
     "a packet that came in before many others came behind those of its instant": (
         "unobserved",
         {
@@ -222,6 +251,23 @@ def test_what_was_found_stays_mended(what: str) -> None:
     name, written = FOUND[what]
     [one] = [one for one in LAWS if one.name == name]
     assert one.broken(Case(Generated(0, written, load(written), "codel"))) == []
+
+
+def test_a_slower_scheme_differs_in_its_times_alone() -> None:
+    for about in core.aqms():
+        needed = " preset c1 interarrival 1ms" if about["name"].endswith("daqm") else ""
+        text = core.parse_aqm(about["name"] + needed)
+        slower = laws_of_time.slower_scheme(text)
+        for one in about["parameters"]:
+            if one["kind"] == "choice":
+                before, after = (laws_of_time.parameter_of(own, one["name"]) for own in (text, slower))
+                assert (before or one["default"]) == (after or one["default"]), slower
+
+
+@pytest.mark.parametrize(("name", "more"), [("pie", "preset linux-6.1"), ("fq_codel", "preset linux-7.2")])
+def test_a_time_in_the_law_is_known_by_the_canonical_text(name: str, more: str) -> None:
+    assert laws_of_time.scales(name)
+    assert not laws_of_time.scales(f"{name} {more}")
 
 
 def test_a_number_gives_one_scenario() -> None:
