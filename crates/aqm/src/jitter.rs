@@ -1,6 +1,6 @@
 //! Propagation delays that differ from packet to packet: for every host that has links.
 
-use crate::Random;
+use crate::{Effect, Random};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,21 +34,6 @@ impl Jitter {
         "a time with its unit, then `uniform` (the default) or `normal`, then `ordered` if packets may \
         not overtake each other, as in \"5 ms\" or \"5 ms normal ordered\"";
 
-    /// Packets may overtake each other.
-    #[must_use]
-    pub fn reorders(self) -> bool {
-        !self.is_ordered && !self.time.is_zero()
-    }
-
-    /// The most that it makes of one packet's delay more or less.
-    #[must_use]
-    pub fn most(self) -> Span {
-        match self.law {
-            Law::Uniform => self.time,
-            Law::Normal => self.time * DEVIATIONS as u64,
-        }
-    }
-
     /// The delay of one packet, where the mean is `delay`: not below 0. Always the same number of draws.
     fn draw(self, delay: Span, random: &mut impl Random) -> Span {
         let unit = match self.law {
@@ -66,6 +51,19 @@ impl Jitter {
         } else {
             delay + change
         }
+    }
+}
+
+impl Effect for Jitter {
+    fn most_delay(self) -> Span {
+        match self.law {
+            Law::Uniform => self.time,
+            Law::Normal => self.time * DEVIATIONS as u64,
+        }
+    }
+
+    fn reorders(self) -> bool {
+        !self.is_ordered && !self.time.is_zero()
     }
 }
 
@@ -117,7 +115,7 @@ impl<R: Random> Jittery<R> {
     /// See [`Jitter::most`].
     #[must_use]
     pub fn most(&self) -> Span {
-        self.model.most()
+        self.model.most_delay()
     }
 
     /// When a packet arrives that has been sent at `sent` over a mean delay of `delay`.

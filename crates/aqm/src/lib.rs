@@ -21,6 +21,7 @@ mod config;
 mod context;
 mod discipline;
 mod dscp;
+mod effects;
 pub mod fair;
 mod fattest;
 mod flow_table;
@@ -77,6 +78,7 @@ pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
 };
 pub use dscp::Dscp;
+pub use effects::{Effect, EffectAbout, EFFECTS};
 pub use fair::FairQueue;
 pub use framing::Framing;
 pub use jitter::{Jitter, Jittery};
