@@ -1,8 +1,9 @@
 //! What a link does to packets besides carrying them: it loses some, carries some longer than others, and doubles some. For
 //! every host that has links.
 
-use crate::{link_effects, Effect, EffectAbout, Jittery, Loss, Lossy, Random, EFFECTS};
-use sojourn_units::{Instant, Probability, Span};
+use crate::effects::{self, EffectState};
+use crate::{link_effects, Effect, EffectAbout, Loss, Random, EFFECTS};
+use sojourn_units::{Instant, Span};
 
 /// When a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +63,46 @@ macro_rules! channel {
         #[derive(Clone, Debug)]
         pub struct Channel<R> {
             delay: Span,
-            $($key: Option<$state<R>>,)*
+            $($key: Option<effects::$state<R>>,)*
         }
 
         impl<R: Random> Channel<R> {
             /// A link with a mean propagation delay of `delay`. `stream` gives the random numbers of each effect.
             #[must_use]
             pub fn new(delay: Span, impairments: &Impairments, mut stream: impl FnMut(&'static str) -> R) -> Self {
-                Self { delay, $($key: impairments.$key.map(|value| $state::new(value, stream($stream))),)* }
+                Self { delay, $($key: impairments.$key.map(|value| effects::$state::new(value, stream($stream))),)* }
             }
 
             /// What it has done so far.
             #[must_use]
             pub fn counts(&self) -> ChannelCounts {
                 ChannelCounts { $($count: self.$key.as_ref().map(|state| state.$count)),* }
+            }
+
+            /// The least delay that a packet can have.
+            #[must_use]
+            pub fn least_delay(&self) -> Span {
+                self.delay $(.saturating_sub(self.$key.as_ref().map_or(Span::ZERO, EffectState::most_delay)))*
+            }
+
+            /// When a packet arrives that has been sent at `sent`; `None` when it is lost. A packet that is lost is not doubled,
+            /// and a copy has a delay of its own.
+            pub fn carry(&mut self, sent: Instant) -> Option<Arrival> {
+                $(if self.$key.as_mut().is_some_and(|state| state.loses(sent)) {
+                    return None;
+                })*
+                let at = self.arrival(sent);
+                let mut is_doubled = false;
+                $(is_doubled |= self.$key.as_mut().is_some_and(EffectState::doubles);)*
+                Some(Arrival { at, copy: is_doubled.then(|| self.arrival(sent)) })
+            }
+
+            fn arrival(&mut self, sent: Instant) -> Instant {
+                let mut at = sent + self.delay;
+                $(if let Some(state) = &mut self.$key {
+                    at = state.arrival(sent, at - sent);
+                })*
+                at
             }
         }
     };
@@ -104,26 +131,6 @@ impl ChannelCounts {
     }
 }
 
-/// Copies of some packets.
-#[derive(Clone, Debug)]
-struct Doubling<R> {
-    share: Probability,
-    random: R,
-    duplicates: u64,
-}
-
-impl<R: Random> Doubling<R> {
-    fn new(share: Probability, random: R) -> Self {
-        Self { share, random, duplicates: 0 }
-    }
-
-    fn doubles(&mut self) -> bool {
-        let is_doubled = self.random.is_below(self.share.get());
-        self.duplicates += u64::from(is_doubled);
-        is_doubled
-    }
-}
-
 impl<R: Random> Channel<R> {
     /// Another mean delay from now on.
     pub fn set_delay(&mut self, delay: Span) {
@@ -136,33 +143,13 @@ impl<R: Random> Channel<R> {
             lossy.change(loss);
         }
     }
-
-    /// The least delay that a packet can have.
-    #[must_use]
-    pub fn least_delay(&self) -> Span {
-        self.delay.saturating_sub(self.jitter.as_ref().map_or(Span::ZERO, Jittery::most))
-    }
-
-    /// When a packet arrives that has been sent at `sent`; `None` when it is lost. A packet that is lost is not doubled, and a
-    /// copy has a delay of its own.
-    pub fn carry(&mut self, sent: Instant) -> Option<Arrival> {
-        if self.loss.as_mut().is_some_and(Lossy::takes) {
-            return None;
-        }
-        let delay = self.delay;
-        let arrival = |jittery: &mut Option<Jittery<R>>| {
-            jittery.as_mut().map_or(sent + delay, |jittery| jittery.arrival(sent, delay))
-        };
-        let at = arrival(&mut self.jitter);
-        let doubled = self.duplicate.as_mut().is_some_and(Doubling::doubles);
-        Some(Arrival { at, copy: doubled.then(|| arrival(&mut self.jitter)) })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_host::Stream;
+    use sojourn_units::Probability;
 
     fn run(impairments: Impairments) -> (Channel<Stream>, u64, u64) {
         let mut channel = Channel::new(Span::from_millis(10), &impairments, |name| Stream::new(name.len() as u64));

@@ -1,5 +1,6 @@
 //! Propagation delays that differ from packet to packet: for every host that has links.
 
+use crate::effects::EffectState;
 use crate::{Effect, Random};
 use alloc::format;
 use alloc::string::String;
@@ -111,15 +112,10 @@ impl<R: Random> Jittery<R> {
     pub fn new(model: Jitter, random: R) -> Self {
         Self { model, random, latest: Instant::ZERO, overtakes: 0 }
     }
+}
 
-    /// See [`Jitter::most`].
-    #[must_use]
-    pub fn most(&self) -> Span {
-        self.model.most_delay()
-    }
-
-    /// When a packet arrives that has been sent at `sent` over a mean delay of `delay`.
-    pub fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
+impl<R: Random> EffectState for Jittery<R> {
+    fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
         let at = sent + self.model.draw(delay, &mut self.random);
         if at < self.latest {
             if self.model.is_ordered {
@@ -130,6 +126,10 @@ impl<R: Random> Jittery<R> {
         }
         self.latest = at;
         at
+    }
+
+    fn most_delay(&self) -> Span {
+        self.model.most_delay()
     }
 }
 

@@ -21,7 +21,7 @@ mod config;
 mod context;
 mod discipline;
 mod dscp;
-mod effects;
+pub mod effects;
 pub mod fair;
 mod fattest;
 mod flow_table;
