@@ -76,7 +76,7 @@ PYTHON: Final = {
     "sojourn.plugins": "Algorithms of one's own",
     "sojourn.plan.runner": "Running and comparing",
     "sojourn.plan.logs": "Packet traces and decision logs",
-    "sojourn.results": "Results",
+    "sojourn.results.results": "Results",
     "sojourn.view.plot": "Figures",
     "sojourn.stats": "Estimates",
     "sojourn.results.outcome": "Quality of outcome",

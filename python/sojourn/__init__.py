@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sojourn.base import lazy
+
 if TYPE_CHECKING:
     from sojourn.base.core import SojournError, version
     from sojourn.base.units import Quantity, bit_s, bytes_, gbit_s, kbit_s, kib, mbit_s, mib, ms, ns, packets, s, us
@@ -203,22 +205,15 @@ _HOME = {
 }
 """The module of each name. A module is imported when one of its names is first used, so commands start quickly."""
 
-_PARTS = {"draw": "sojourn.model.draw", "trace": "sojourn.view.trace"}
-
-_MODULES = {name: module for module, names in _HOME.items() for name in names}
+_value = lazy.names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value = __getattr__("version")()
-    elif name in _MODULES:
-        value = getattr(import_module(_MODULES[name]), name)
-    elif name in _PARTS:
-        value = import_module(_PARTS[name])
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return _value("version")()
+    if name in ("draw", "trace"):
+        return import_module(f"sojourn.{'model' if name == 'draw' else 'view'}.{name}")
+    return _value(name)
 
 
 def __dir__() -> list[str]:

@@ -10,11 +10,10 @@ import pytest
 
 import sojourn as sj
 from sojourn.base.core import Document
-from sojourn.cli import doctor
 from sojourn.plan import execute, expand, loads
 from sojourn.plan.identity import Run
 from sojourn.plan.store import Store
-from sojourn.real.shell import carry, compare, executor, flows
+from sojourn.real.shell import carry, compare, doctor, executor, flows
 from sojourn.real.shell.outcome import Outcome
 
 SCENARIO = """

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import sojourn as sj
 from sojourn.base import core
-from sojourn.plan import inert
+from sojourn.results import inert
 
 Json = dict[str, Any]
 

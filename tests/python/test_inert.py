@@ -14,8 +14,7 @@ import sojourn as sj
 from settings import NETWORKS, PARAMETERS
 from shared import Command
 from sojourn.base import core
-from sojourn.plan import inert
-from sojourn.results import alike
+from sojourn.results import alike, inert
 
 WHOLE = os.environ.get("SOJOURN_TEST_SETTINGS") == "all"
 """Look at every scenario where something has no effect; .ci/weekly does (step settings)."""

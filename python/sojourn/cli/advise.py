@@ -12,7 +12,8 @@ from sojourn.base.core import SojournError
 from sojourn.cli.options import add_jobs, add_json, add_out
 from sojourn.cli.quantity import RATES, TIMES, in_base_unit
 from sojourn.model.scheme import Scheme
-from sojourn.plan import folder, inert
+from sojourn.plan import folder
+from sojourn.results import inert
 
 _NEEDS: Final = "calls,games,web,video,bulk"
 

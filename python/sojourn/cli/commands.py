@@ -280,7 +280,7 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
-    from sojourn.plan import inert
+    from sojourn.results import inert
 
     inert.tell(results.warnings)
     if options.json:

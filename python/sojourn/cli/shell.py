@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sojourn.base.core import SojournError
 from sojourn.cli.options import add_out, add_seed
 from sojourn.model.scheme import Scheme
-from sojourn.plan import folder, inert
+from sojourn.plan import folder
 from sojourn.real.shell.link import OPTIONS, Link
+from sojourn.results import inert
 
 if TYPE_CHECKING:
     from sojourn.real.shell.emulation import Program

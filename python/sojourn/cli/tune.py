@@ -10,8 +10,8 @@ from typing import Any
 from sojourn.base.core import SojournError
 from sojourn.cli.options import add_jobs, add_number, add_out, seed
 from sojourn.model.scheme import Scheme
-from sojourn.plan import folder, inert
-from sojourn.results import text
+from sojourn.plan import folder
+from sojourn.results import inert, text
 
 _OUT = "out/tune"
 _INTERRUPTED = 130

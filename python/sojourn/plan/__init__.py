@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn.model.scheme import Scheme
-from sojourn.plan.document import load, loads
-from sojourn.plan.expand import Cell, Cells, cells
-from sojourn.plan.manifest import StoreDamagedError
-from sojourn.plan.model import Plan
-from sojourn.plan.parts import Factor, Figure, Precision, Variation
-from sojourn.plan.text import dumps
-from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
+from sojourn.base import lazy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.plan.parts import Value
+    from sojourn.model.scheme import Scheme
+    from sojourn.plan.document import load, loads
+    from sojourn.plan.expand import Cell, Cells, cells
+    from sojourn.plan.manifest import StoreDamagedError
+    from sojourn.plan.model import Plan
+    from sojourn.plan.parts import Factor, Figure, Precision, Value, Variation
+    from sojourn.plan.text import dumps
+    from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
     from sojourn.results.results import Results
 
 __all__ = [
@@ -25,6 +25,38 @@ __all__ = [
     "cells", "differences", "dimension", "dumps", "grid", "latin_hypercube", "load", "loads", "results", "span",
     "zipped",
 ]  # fmt: skip
+
+__getattr__ = lazy.names(
+    __name__,
+    {
+        "sojourn.model.scheme": ("Scheme",),
+        "sojourn.plan.document": (
+            "load",
+            "loads",
+        ),
+        "sojourn.plan.expand": (
+            "Cell",
+            "Cells",
+            "cells",
+        ),
+        "sojourn.plan.manifest": ("StoreDamagedError",),
+        "sojourn.plan.model": ("Plan",),
+        "sojourn.plan.parts": (
+            "Factor",
+            "Figure",
+            "Precision",
+            "Variation",
+        ),
+        "sojourn.plan.text": ("dumps",),
+        "sojourn.plan.vary": (
+            "dimension",
+            "grid",
+            "latin_hypercube",
+            "span",
+            "zipped",
+        ),
+    },
+)
 
 
 def results(folder: str | Path, plan: str | None = None) -> list[tuple[dict[str, Value | None], Results]]:

@@ -14,12 +14,12 @@ import pyarrow as pa
 from sojourn.base import suggest
 from sojourn.base.core import SojournError
 from sojourn.base.units import NUMBER
-from sojourn.plan import document, execute, expand, inert, rows
+from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
 from sojourn.plan.parts import SCHEME, Value
 from sojourn.plan.store import Store
-from sojourn.results import alike, export, headline, metrics, repeats, silent, tables, warmup
+from sojourn.results import alike, export, headline, inert, metrics, repeats, silent, tables, warmup
 from sojourn.results.results import Results
 
 Levels: TypeAlias = dict[str, Value | None]

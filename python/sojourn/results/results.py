@@ -17,8 +17,7 @@ from sojourn.base.core import Document, SojournError, build, version
 from sojourn.base.units import Time
 from sojourn.model import recorded
 from sojourn.model.scheme import Scheme
-from sojourn.plan import inert
-from sojourn.results import alike, headline, metrics, repeats, silent, tables, warmup
+from sojourn.results import alike, headline, inert, metrics, repeats, silent, tables, warmup
 from sojourn.stats import BatchMeans, Effect, Estimate, Floats
 
 if TYPE_CHECKING:
@@ -565,7 +564,7 @@ class Results:
     def warnings(self) -> tuple[Notice, ...]:
         """Warnings to check before trusting the results; each has a sentence in ``text``.
 
-        Settings that have no effect in the runs (:mod:`sojourn.plan.inert`); frames of captures that are not sent
+        Settings that have no effect in the runs (:mod:`sojourn.results.inert`); frames of captures that are not sent
         again; flows that deliver nothing; schemes whose
         replications are identical, or equal to those of another scheme; schemes whose warm-up is too short, or that
         reached no steady state, which needs time series.

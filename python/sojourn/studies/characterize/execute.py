@@ -9,9 +9,9 @@ from typing import Any, Final
 from sojourn.base import foreign
 from sojourn.base.core import SojournError
 from sojourn.model.scheme import Scheme
-from sojourn.plan import Plan, dumps, execute, folder, inert
+from sojourn.plan import Plan, dumps, execute, folder
 from sojourn.plan.store import Store
-from sojourn.results import alike
+from sojourn.results import alike, inert
 from sojourn.studies.characterize import cost, page, plans
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import Found
