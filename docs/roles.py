@@ -1,7 +1,7 @@
 """An extension of griffe: docstrings as the site has them.
 
-The roles of Sphinx, ``:meth:`check```, are code. Functions that are made from the schema have docstrings only when the
-package is imported, and signatures in stub files.
+The roles of Sphinx, ``:meth:`check```, are code. Functions that are made from the schema have docstrings only when
+the package is imported, and signatures in stub files.
 """
 
 from __future__ import annotations
