@@ -573,6 +573,7 @@ def contributing() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "../CONTRIBUTING.md": contributing,
     f"../{builders.TRAFFIC}": builders.functions,
+    f"../{builders.ELEMENTS}": builders.methods,
     f"../{builders.PACKAGE}": builders.exported,
     "reference/metrics.md": metrics,
     "reference/algorithms.md": algorithms,

@@ -243,7 +243,9 @@ def python_pages() -> dict[str, str]:
         # A name that several modules offer is explained once.
         own = [path for path in _public(module) if path not in seen]
         seen.update(own)
-        parts += [f"::: {path}" for path in own]
+        # The methods of Network that add elements are those of its base class.
+        more = "\n    options:\n      inherited_members: true"
+        parts += [f"::: {path}{more if path == 'sojourn.model.network.Network' else ''}" for path in own]
         pages[page] = "\n\n".join(parts) + "\n"
     pages["index"] = "\n".join(
         [

@@ -666,8 +666,12 @@ def _named(draw: Draw, key: str, name: str, base: float) -> Any:
     plain = name.removesuffix("_or_none").removeprefix("directed_")
     if name.endswith("_or_none") and draw.once_in(4):
         return "none"
+    definition = _definitions()[plain]
+    if plain not in _QUANTITIES and definition.get("type") == "string":
+        # What a text may be, its description shows: as in "100 ms every 1 s".
+        return draw.choice(re.findall(r'"([^"]+)"', definition["description"].rpartition("as in ")[2]))
     if plain not in _QUANTITIES:
-        return _value(draw, key, _definitions()[plain], base)
+        return _value(draw, key, definition, base)
     if name.startswith("directed_") and draw.once_in(2):
         ways = draw.choice((("down",), ("up",), ("down", "up")))
         return {way: _QUANTITIES[plain](draw, key, base) for way in ways}

@@ -20,6 +20,7 @@ mod config;
 mod context;
 mod discipline;
 mod dscp;
+pub mod effects;
 pub mod formula;
 pub mod inert;
 pub mod link;
@@ -43,6 +44,7 @@ pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
 };
 pub use dscp::Dscp;
+pub use effects::{Effect, EffectAbout, EFFECTS};
 pub use link::framing::Framing;
 pub use link::rates::{Opportunities, Rates, Steps, Traced};
 pub use link::{Arrival, Channel, ChannelCounts, Impairments, Jitter, Jittery, Loss, Lossy};

@@ -20,7 +20,7 @@ use crate::frame::Key;
 use crate::path::{Link, LinkChange, PathConfig};
 use ipnet::IpNet;
 use sojourn_aqm::inert::Host;
-use sojourn_aqm::{Impairments, Rates, Traced};
+use sojourn_aqm::{Rates, Traced};
 use sojourn_document::tree::{self, Origin};
 use sojourn_document::{line_and_column, read, Error, Quantity, Scheme};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -289,11 +289,7 @@ impl DirectionTable {
             scheme: table.scheme.as_ref().map(|scheme| scheme.0.clone()),
         };
         Link {
-            impairments: Impairments {
-                loss: self.loss.map(|loss| loss.0),
-                jitter: self.jitter.map(|jitter| jitter.0),
-                duplicate: self.duplicate.map(|share| share.0),
-            },
+            impairments: self.impairments(),
             framing: self.framing.map(|framing| framing.0),
             trace: self.followed().map(|rates| (Arc::new(rates), window)),
             changes: self.changes.iter().map(change).collect(),

@@ -46,9 +46,6 @@ use {
 /// Frames of a trace: a gigabyte or two of the longest.
 const TRACED: u64 = 1_000_000;
 
-/// What draws random numbers on a link, each from a stream of its own.
-const EFFECTS: [&str; 3] = ["losses", "jitter", "duplicates"];
-
 /// Until a control interface that failed is started again.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// Between two looks at whether the storage thread runs and the host's date was changed.
@@ -408,7 +405,9 @@ fn way(config: &Config, direction: Direction, seed: u64, key: Key, sink: Sink) -
     let mut way = PacketPath::new(&path, Box::new(Stream::seeded(seed)), key, recorder);
     way.set_delays(&config.direction(direction).delays());
     way.set_link(config.direction(direction).link(), |effect| {
-        let own = EFFECTS.iter().position(|name| *name == effect).unwrap_or(EFFECTS.len()) as u64;
+        let own =
+            sojourn_aqm::EFFECTS.iter().position(|known| known.stream == effect).unwrap_or(sojourn_aqm::EFFECTS.len())
+                as u64;
         // The odd constant of splitmix64 takes the seeds of neighbouring streams far apart.
         Box::new(Stream::seeded(seed.wrapping_add((own + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))))
     });

@@ -4,7 +4,7 @@
 use crate::path::Drawn;
 use crate::pool::{Frame, Pool};
 use ipnet::IpNet;
-use sojourn_aqm::{Arrival, Channel, ChannelCounts, Impairments, Jitter, Loss};
+use sojourn_aqm::{Arrival, Channel, ChannelCounts, Impairments, Loss};
 use sojourn_units::{Instant, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -89,9 +89,9 @@ impl Delay {
     }
 
     /// The lines lose, reorder and double frames from now on; to be called before anything travels. `stream` gives the random
-    /// numbers of "losses", "jitter" and "duplicates".
+    /// numbers of each effect.
     pub fn impair(&mut self, impairments: &Impairments, stream: impl FnMut(&'static str) -> Drawn) {
-        self.most_jitter = impairments.jitter.map_or(Span::ZERO, Jitter::most);
+        self.most_jitter = impairments.most_delays().fold(Span::ZERO, |sum, (_, most)| sum + most);
         let channel = Channel::new(self.span, impairments, stream);
         self.impaired = Some(Box::new(Impaired {
             channel,
@@ -111,13 +111,9 @@ impl Delay {
     /// What the line lost, reordered and doubled.
     #[must_use]
     pub fn counts(&self) -> ChannelCounts {
-        self.impaired.as_ref().map_or_else(ChannelCounts::default, |impaired| impaired.channel.counts())
-    }
-
-    /// Copies that were not made, because no frame was free.
-    #[must_use]
-    pub fn uncopied(&self) -> u64 {
-        self.impaired.as_ref().map_or(0, |impaired| impaired.uncopied)
+        let Some(impaired) = &self.impaired else { return ChannelCounts::default() };
+        let counts = impaired.channel.counts();
+        ChannelCounts { duplicates: counts.duplicates.map(|doubled| doubled - impaired.uncopied), ..counts }
     }
 
     /// The longest that a frame can travel.

@@ -9,7 +9,7 @@ use crate::path::Path;
 use crate::port::PortError;
 use crate::status::{Count, DirectionStatus, LinkStatus, LiveSojourn, PortStatus, SojournTotals, Status};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use sojourn_aqm::Config;
+use sojourn_aqm::{link_effects, Config};
 use sojourn_measure::window::Class;
 use sojourn_measure::Sampled;
 use sojourn_units::{BitRate, Instant, Span};
@@ -259,6 +259,14 @@ struct Past<'a> {
     all: &'a mut Sampled,
 }
 
+macro_rules! direction_status {
+    ({ $link:ident $($fields:tt)* } $({
+        $key:ident $reverse:ident $value:tt state ($state:ident $stream:literal $count:ident) $($words:tt)*
+    })*) => {
+        DirectionStatus { $($fields)* $($count: $link.$count,)* }
+    };
+}
+
 fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, past: Past<'_>) -> DirectionStatus {
     let Past { bytes: last, totals, all } = past;
     let counters = path.counters();
@@ -279,7 +287,7 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
     let backlog = path.backlog();
     let frame_counts = path.frame_counts();
     let link = path.link_counts();
-    DirectionStatus {
+    link_effects! { direction_status { link
         direction: direction.name(),
         scheme: path.scheme().map(Config::text),
         label: path.recorder.setting().label.clone(),
@@ -293,9 +301,6 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
         ready: frame_counts.ready,
         stale: path.stale(),
         no_room: path.no_room(),
-        lost: link.lost,
-        overtakes: link.overtakes,
-        duplicates: link.duplicates.map(|doubled| doubled - path.uncopied()),
         lateness: LiveSojourn::of(&path.lateness().least),
         lateness_most: LiveSojourn::of(&path.lateness().most),
         dated_late: LiveSojourn::of(&path.lateness().dated),
@@ -309,5 +314,5 @@ fn describe(path: &mut Path, direction: Direction, now: Instant, elapsed: f64, p
         load: rate.map_or(0.0, |rate| offered / rate.bit_s().max(1) as f64),
         throughput_bit_s: throughput,
         internals,
-    }
+    } }
 }

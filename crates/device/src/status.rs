@@ -2,7 +2,7 @@
 
 use crate::port::PortCounters;
 use serde::Serialize;
-use sojourn_aqm::{Counters, Tally};
+use sojourn_aqm::{link_effects, Counters, Tally};
 use sojourn_measure::window::ClassCounts;
 use sojourn_measure::Sampled;
 use std::collections::BTreeMap;
@@ -124,9 +124,31 @@ impl SojournTotals {
     }
 }
 
-/// One direction.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct DirectionStatus {
+macro_rules! with_counts {
+    ({ $($head:tt)* } { $($before:tt)* } { $($after:tt)* } $({
+        $key:ident $reverse:ident $value:tt state ($state:ident $stream:literal $count:ident) there $there:tt back $back:tt
+        device $device:tt counted ($(#[$counted:meta])*) $($words:tt)*
+    })*) => {
+        $($head)* {
+            $($before)*
+            $($(#[$counted])* pub $count: Option<u64>,)*
+            $($after)*
+        }
+
+        impl DirectionStatus {
+            /// What the link has done to frames: the name of each count, and the count.
+            pub fn on_link(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+                [$((stringify!($count), self.$count)),*].into_iter()
+            }
+        }
+    };
+}
+
+link_effects! { with_counts {
+    /// One direction.
+    #[derive(Clone, Debug, Serialize, ToSchema)]
+    pub struct DirectionStatus
+} {
     /// `a_to_b` or `b_to_a`.
     #[schema(value_type = String)]
     pub direction: &'static str,
@@ -154,12 +176,7 @@ pub struct DirectionStatus {
     pub stale: u64,
     /// Frames of a direction without queue that were dropped because 256 others waited for room at the port.
     pub no_room: u64,
-    /// Frames that the link lost after the queue; `None` where it loses none, as with the next two.
-    pub lost: Option<u64>,
-    /// Frames that arrive over the link before one that was sent earlier.
-    pub overtakes: Option<u64>,
-    /// Frames that the link doubled.
-    pub duplicates: Option<u64>,
+} {
     /// How much later than their nominal instants frames went to the port, since the start: at least, by the clock before.
     pub lateness: LiveSojourn,
     /// As `lateness`, at most: by the clock afterwards.
@@ -189,7 +206,7 @@ pub struct DirectionStatus {
     /// Named internals of the scheme.
     #[schema(value_type = std::collections::HashMap<String, f64>)]
     pub internals: BTreeMap<&'static str, f64>,
-}
+} }
 
 /// The link of a port, as the kernel tells.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]

@@ -3,8 +3,8 @@
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use sojourn_aqm::{registry, Config, Dscp, Framing, Jitter, Loss};
-use sojourn_units::{BitRate, Bytes, Packets, Probability, Span, UnitError};
+use sojourn_aqm::{link_effects, registry, Config, Dscp, Framing};
+use sojourn_units::{BitRate, Bytes, Packets, Span, UnitError};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -27,8 +27,14 @@ macro_rules! unit {
     )+};
 }
 
-unit!(Span => "time", Bytes => "data", Packets => "packets", BitRate => "rate", Loss => "loss", Jitter => "jitter",
-    Framing => "framing", Dscp => "codepoint", Probability => "probability");
+unit!(Span => "time", Bytes => "data", Packets => "packets", BitRate => "rate", Framing => "framing", Dscp => "codepoint");
+
+macro_rules! effect_units {
+    ($({ $key:ident $reverse:ident ($value:ty $(as $name:literal)?) $($more:tt)* })*) => {
+        $($(unit!($value => $name);)?)*
+    };
+}
+link_effects!(effect_units);
 
 /// A quantity with its unit, `"20 Mbit/s"`; a bare number is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,6 +4,8 @@
 //! Results, tables, help and documentation are made from this list; a run that reports another name fails its test, and a run
 //! that reports a value outside of its range is an error.
 
+use sojourn_aqm::link_effects;
+
 /// What a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -234,7 +236,20 @@ macro_rules! metrics {
     };
 }
 
-metrics! {
+macro_rules! with_effects {
+    ({ $($before:tt)* } { $($after:tt)* } $({
+        $key:ident $reverse:ident $value:tt state $state:tt there $there:tt back $back:tt device $device:tt counted $counted:tt
+        metric ($name:literal, $title:literal, $better:ident, $definition:literal) $($words:tt)*
+    })*) => {
+        metrics! {
+            $($before)*
+            $($name, "packets", QUEUE, Left POSITIVE, $title, $better, "count", $definition;)*
+            $($after)*
+        }
+    };
+}
+
+link_effects! { with_effects {
     "queue_packets_mean", "packets", QUEUE, Time POSITIVE, "Queue length, mean", Lower, "time-weighted mean", "Number of waiting packets, without the one being sent.";
     "queue_packets_sd", "packets", QUEUE, Time POSITIVE, "Queue length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of waiting packets.";
     "queue_packets_p50", "packets", QUEUE, Time POSITIVE, "Queue length p50", Lower, "time-weighted quantile", "Median number of waiting packets.";
@@ -251,9 +266,7 @@ metrics! {
     "drops_overflow_packets", "packets", QUEUE, Left POSITIVE, "Dropped: overflow", Lower, "count", "Packets dropped because the queue was full.";
     "drops_early_packets", "packets", QUEUE, Left POSITIVE, "Dropped: early", Lower, "count", "Packets dropped by the algorithm before the queue was full.";
     "drops_flow_packets", "packets", QUEUE, Left POSITIVE, "Dropped: flow", Lower, "count", "Packets dropped because of the flow they belong to.";
-    "link_losses_packets", "packets", QUEUE, Left POSITIVE, "Lost on the link", Lower, "count", "Packets that the link lost at random after the queue had sent them; no drops of the queue.";
-    "link_overtakes_packets", "packets", QUEUE, Left POSITIVE, "Overtakes on the link", Neither, "count", "Packets that arrived over a link with `jitter` before one that was sent earlier.";
-    "link_duplicates_packets", "packets", QUEUE, Left POSITIVE, "Duplicates of the link", Neither, "count", "Packets that the link doubled after the queue had sent them. The copies are no packets of their flow: losses and a datagram's payload count once.";
+} {
     "marks_packets", "packets", QUEUE, Left POSITIVE, "Marked CE", Neither, "count", "Packets that the queue marked CE and sent. A marked packet that is dropped before it is sent counts as a drop only.";
     "mark_ratio", "ratio" as "%", QUEUE, Left SHARE, "CE marks", Neither, "marks over packets sent or dropped", "Share of the packets that left the queue with a CE mark that the queue set.";
     "loss_ratio", "ratio" as "%", LOSS, Left SHARE, "Loss", Lower, "drops over packets sent or dropped; for flows, losses at any queue and on any link over packets delivered or lost", "Share of packets dropped. For flows it is of their data packets.";
@@ -338,7 +351,7 @@ metrics! {
     "late_ratio", "ratio" as "%", RUN, Time SHARE, "Time lost", Lower, "time over time", "Real packets only: share of the time for which the queue under test had packets to send and the machine came too late to send them.";
     "marked_late_runs", "runs", RUN, Run SHARE, "Marked late", Lower, "0 or 1", "Real packets only: 1 if the run was too late to be trusted at the last attempt, 0 if not. The mean is the share of such runs.";
     "repeated_runs", "runs", RUN, Run POSITIVE, "Repeated", Neither, "count", "Real packets only: how often the run was repeated because it was marked late.";
-}
+}}
 
 /// The metric called `name`.
 #[must_use]

@@ -175,6 +175,18 @@ fn schema() -> String {
     sojourn_scenario::schema().to_string()
 }
 
+/// What a link may do to packets besides carrying them, as a JSON list: keys, count, metric, words and the shell's options.
+#[pyfunction]
+fn link_effects() -> String {
+    let one = |effect: &sojourn_aqm::EffectAbout| {
+        json!({
+            "key": effect.key, "reverse": effect.reverse, "count": effect.count, "metric": effect.metric,
+            "words": effect.words, "option": effect.option,
+        })
+    };
+    Value::from_iter(sojourn_aqm::EFFECTS.iter().map(one)).to_string()
+}
+
 /// What keys of a scenario may be at most, as a JSON list of keys, bound and reason.
 #[pyfunction]
 fn bounds() -> String {
@@ -431,6 +443,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(theory, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(link_effects, module)?)?;
     module.add_function(wrap_pyfunction!(bounds, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(inert, module)?)?;

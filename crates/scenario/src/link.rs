@@ -5,18 +5,61 @@ use super::network::{Port, PortKind};
 use super::trace::{self, Trace, TraceTable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::{Config, Framing, Impairments, Jitter, Loss};
+use sojourn_aqm::{link_effects, Config, Effect, Framing, Impairments};
 use sojourn_document::bounds::{self, positive_rate, up_to};
 use sojourn_document::{Directed, Error, Path, Quantity, Scheme, Step};
-use sojourn_units::{BitRate, Bytes, Packets, Probability, Span};
+use sojourn_units::{BitRate, Bytes, Packets, Span};
 use std::sync::Arc;
 
-/// A full-duplex point-to-point link, or one for every node of a group. Keys that may differ in the two directions take a table
-/// `{ down = ..., up = ... }` as well: down is from `from` to `to`, the direction in which the link is written, so the network's
-/// end of an access line is `from`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct LinkTable {
+macro_rules! with_effects {
+    ({ $($head:tt)* } { $($before:tt)* } { $($after:tt)* } $({
+        $key:ident $reverse:ident ($value:ty $(as $name:literal)?) state $state:tt there ($(#[$there:meta])*) back ($(#[$back:meta])*)
+        $($words:tt)*
+    })*) => {
+        $($head)* {
+            $($before)*
+            $(
+                $(#[$there])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $key: Option<Directed<Quantity<$value>>>,
+                $(#[$back])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $reverse: Option<Quantity<$value>>,
+            )*
+            $($after)*
+        }
+
+        impl LinkTable {
+            /// Brings the keys of effects to the form in which the other direction has keys of its own.
+            fn spread_effects(&mut self) {
+                $(spread_option(&mut self.$key, &mut self.$reverse);)*
+            }
+
+            /// What each direction does to packets besides carrying them, towards `to` first.
+            fn impairments(&self, path: &Path) -> Result<[Impairments; 2], Error> {
+                let mut found = [Impairments::default(); 2];
+                $(
+                    let Said { values, places, .. } =
+                        said(path, stringify!($key), self.$key.as_ref(), self.$reverse.as_ref())?;
+                    for ((one, value), place) in found.iter_mut().zip(values).zip(places) {
+                        one.$key = value.map(|quantity| quantity.0);
+                        up_to(one.$key.map_or(Span::ZERO, Effect::most_delay), &bounds::DELAY, || place)?;
+                    }
+                )*
+                Ok(found)
+            }
+        }
+    };
+}
+
+link_effects! { with_effects {
+    /// A full-duplex point-to-point link, or one for every node of a group. Keys that may differ in the two directions take a table
+    /// `{ down = ..., up = ... }` as well: down is from `from` to `to`, the direction in which the link is written, so the network's
+    /// end of an access line is `from`.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, expecting = "a table")]
+    pub struct LinkTable
+} {
     /// Name of the link in changes and errors. It chooses no random numbers: the names of the nodes at its ends do.
     pub name: String,
     /// Node or group at one end. Each node of a group gets a link of its own, either to the single node `to` or to
@@ -49,25 +92,7 @@ pub struct LinkTable {
     /// Propagation delay from `to` to `from`, where it is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_delay: Option<Quantity<Span>>,
-    /// Random loss of packets that have been sent, from `from` to `to`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Directed<Quantity<Loss>>>,
-    /// Random loss from `to` to `from`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse_loss: Option<Quantity<Loss>>,
-    /// Random changes of the propagation delay from packet to packet, from `from` to `to`. Packets may overtake each other
-    /// unless it says `ordered`; a delay is never below 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Directed<Quantity<Jitter>>>,
-    /// Random changes of the propagation delay from `to` to `from`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse_jitter: Option<Quantity<Jitter>>,
-    /// Probability that a packet that has been sent and not lost arrives twice, from `from` to `to`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duplicate: Option<Directed<Quantity<Probability>>>,
-    /// Probability that a packet arrives twice from `to` to `from`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse_duplicate: Option<Quantity<Probability>>,
+} {
     /// Bytes of framing added to every packet.
     #[serde(default)]
     pub overhead: Quantity<Bytes>,
@@ -90,7 +115,7 @@ pub struct LinkTable {
     /// Size of a FIFO below each of the two schemes, like the transmit ring of a network driver; `0 p` for none.
     #[serde(default)]
     pub device_queue: Quantity<Packets>,
-}
+} }
 
 fn plain_queue() -> Directed<Scheme> {
     Directed::Plain(Scheme::tail_drop())
@@ -194,9 +219,7 @@ impl LinkTable {
         spread_option(&mut self.rate, &mut self.reverse_rate);
         spread_option(&mut self.burst, &mut self.reverse_burst);
         spread(&mut self.delay, &mut self.reverse_delay, || None);
-        spread_option(&mut self.loss, &mut self.reverse_loss);
-        spread_option(&mut self.jitter, &mut self.reverse_jitter);
-        spread_option(&mut self.duplicate, &mut self.reverse_duplicate);
+        self.spread_effects();
         let mut queue = Some(self.reverse_queue.clone());
         spread(&mut self.queue, &mut queue, || Some(Scheme::tail_drop()));
         self.reverse_queue = queue.unwrap_or_else(Scheme::tail_drop);
@@ -209,9 +232,6 @@ impl LinkTable {
     pub(super) fn directions(&self, duration: Span, path: &Path) -> Result<[Direction; 2], Error> {
         let rates = self.rates(duration, path)?;
         let delays = said(path, "delay", Some(&self.delay), self.reverse_delay.as_ref())?;
-        let losses = said(path, "loss", self.loss.as_ref(), self.reverse_loss.as_ref())?.each();
-        let jitters = said(path, "jitter", self.jitter.as_ref(), self.reverse_jitter.as_ref())?;
-        let duplicates = said(path, "duplicate", self.duplicate.as_ref(), self.reverse_duplicate.as_ref())?.each();
         let bursts = said(path, "burst", self.burst.as_ref(), self.reverse_burst.as_ref())?;
         for at in [0, 1] {
             let Some(burst) = bursts.each()[at] else { continue };
@@ -228,27 +248,21 @@ impl LinkTable {
         let under_test = said(path, "under_test", Some(&self.under_test), reverse)?.values;
         let mut each = delays.both()?.into_iter().zip(&delays.places);
         each.try_for_each(|(delay, place)| up_to(delay, &bounds::DELAY, || place.clone()))?;
-        let most = jitters.each().map(|jitter| jitter.map_or(Span::ZERO, Jitter::most));
-        let mut each = most.into_iter().zip(&jitters.places);
-        each.try_for_each(|(most, place)| up_to(most, &bounds::DELAY, || place.clone()))?;
+        let impairments = self.impairments(path)?;
         up_to(self.overhead.0, &bounds::FRAMING, || path.then("overhead"))?;
         up_to(self.device_queue.0, &bounds::PACKETS, || path.then("device_queue"))?;
         if self.framing.is_some() && self.overhead.0 > Bytes::ZERO {
             let what = "is given beside `framing`, which says it; allowed: one of the two";
             return Err(Error::new(path.then("overhead"), what));
         }
-        let (delays, jitters) = (delays.both()?, jitters.each());
+        let delays = delays.both()?;
         let scheme = |at: usize| queues[at].clone().unwrap_or_else(Scheme::tail_drop).0;
-        let impairments = |at: usize| {
-            let all = Impairments { loss: losses[at], jitter: jitters[at], duplicate: duplicates[at] };
-            (!all.is_none()).then(|| Arc::new(all))
-        };
         Ok([0, 1].map(|at| Direction {
             rate: rates[at].clone(),
             delay: delays[at],
             overhead: self.overhead.0,
             framing: self.framing.map(|framing| framing.0),
-            impairments: impairments(at),
+            impairments: (!impairments[at].is_none()).then(|| Arc::new(impairments[at])),
             queue: Arc::new(scheme(at)),
             under_test: under_test[at].unwrap_or_default(),
             device_queue: device(self.device_queue.0),

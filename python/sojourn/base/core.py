@@ -25,6 +25,7 @@ __all__ = [
     "congestion_controls",
     "file_beside",
     "inert",
+    "link_effects",
     "load",
     "metrics",
     "parse_aqm",
@@ -100,6 +101,16 @@ def metrics() -> tuple[Document, ...]:
     """
     rows = json.loads(_native.metrics())
     return tuple({**row, "scopes": row.get("scopes") or [row["scope"]]} for row in rows)
+
+
+@cache
+def link_effects() -> tuple[Document, ...]:
+    """Return what a link may do to packets besides carrying them.
+
+    An effect has its keys in scenarios (``key``, ``reverse``), its name in the device's state (``count``), its
+    ``metric``, its ``words`` in reports, and in ``option`` the kind of value and help of the shell's two options.
+    """
+    return tuple(json.loads(_native.link_effects()))
 
 
 def schema() -> Document:

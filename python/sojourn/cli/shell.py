@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +19,7 @@ from sojourn.base.core import SojournError
 from sojourn.cli.options import add_out, add_seed
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
+from sojourn.real.shell.link import OPTIONS, Link
 from sojourn.results import inert
 
 if TYPE_CHECKING:
@@ -31,24 +31,6 @@ NOT_TRUSTED: Final = 3
 ENDING: Final = (signal.SIGINT, signal.SIGQUIT)
 INTERRUPTED_S: Final = 5.0
 """A command that does not end so long after a signal to the shell alone is killed."""
-
-_TEXTS = {
-    "down": ("RATE", 'rate towards the command, as in "50 Mbit/s"'),
-    "up": ("RATE", "rate in the other direction (default: that of --down)"),
-    "rtt": ("TIME", "round-trip time of the empty link, half in each direction (default 0 ms)"),
-    "aqm": ("SCHEME", "queueing scheme towards the command (default pfifo)"),
-    "up_aqm": ("SCHEME", "queueing scheme in the other direction (default pfifo)"),
-    "loss": ("LOSS", 'random loss behind the queue, as in "1%%" or "gemodel 1%% 20%%"'),
-    "up_loss": ("LOSS", "random loss in the other direction"),
-    "jitter": ("JITTER", 'random changes of the delay, as in "5 ms" or "5 ms normal ordered"'),
-    "up_jitter": ("JITTER", "random changes of the delay in the other direction"),
-    "duplicate": ("P", 'probability that a packet arrives twice, as in "0.1%%"'),
-    "up_duplicate": ("P", "the same in the other direction"),
-    "trace_down": ("FILE", "a rate that changes, in place of --down: Mahimahi's format, a table, lte or starlink"),
-    "trace_up": ("FILE", "a rate that changes, in place of --up"),
-    "framing": ("WORDS", 'what the link adds to packets, as tc-cake(8) writes it: "docsis", "pppoe-ptm"'),
-    "changes": ("FILE", "changes at given times, a table as for scenarios: at,rate,delay,loss,scheme"),
-}
 
 
 def add(verbs: Any) -> None:
@@ -63,8 +45,8 @@ def add(verbs: Any) -> None:
         epilog="example: sojourn shell --down 50Mbit/s --up 10Mbit/s --rtt 40ms --aqm fq_codel "
         "--serve 'python3 -m http.server 80' -- curl -so /dev/null http://server/",
     )
-    for name, (metavar, help_text) in _TEXTS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=help_text)
+    for name, option in OPTIONS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=option.kind, help=option.help.replace("%", "%%"))
     parser.add_argument(
         "--serve", metavar="COMMAND", help="run this command on the far side, and wait until it listens"
     )
@@ -90,7 +72,6 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command, and return its exit status."""
     from sojourn.real.shell.emulation import Emulation
-    from sojourn.real.shell.link import Link
     from sojourn.real.shell.world import check_command, machine_forwards, own_level
 
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
@@ -111,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
             "`sysctl -w net.ipv4.ip_forward=1` lets it",
             file=sys.stderr,
         )
-    link = Link(**{one.name: getattr(options, one.name) for one in fields(Link) if _given(options, one.name)})
+    link = Link(**{name: getattr(options, name) for name in OPTIONS})
     for place in (options.out, options.pcapng):
         if place is not None:
             _free(Path(place), force=options.force)
@@ -159,10 +140,6 @@ def _wait(program: Program, sent: list[int]) -> int:
             program.signal(signal.SIGKILL)
             until = math.inf
     return -number if number and status == -signal.SIGKILL else status
-
-
-def _given(options: argparse.Namespace, name: str) -> bool:
-    return getattr(options, name) is not None
 
 
 def _words(option: str, text: str | None) -> list[str]:

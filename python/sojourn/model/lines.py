@@ -9,7 +9,8 @@ from sojourn.base import suggest
 from sojourn.base.core import SojournError
 from sojourn.base.units import Data, Rate, Time, bit_s, bytes_, from_ns, gbit_s, ms, s, to_ns
 from sojourn.model import draw
-from sojourn.model.network import BothSchemes, Load, Network
+from sojourn.model.network import Load, Network
+from sojourn.model.scheme import SchemeLike
 from sojourn.model.traffic import cbr, tcp, udp
 
 TECHNOLOGIES: Final[Mapping[str, str]] = {
@@ -40,7 +41,7 @@ def access(
     up: Rate,
     rtt: Time,
     technology: str = "ethernet",
-    queue: BothSchemes = "pfifo limit 1000p",
+    queue: SchemeLike | Mapping[str, SchemeLike] = "pfifo limit 1000p",
     duration: Time = s(65),
     warm_up: Time = s(10),
     name: str = "access",

@@ -10,7 +10,7 @@ from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.base.units import s
 from sojourn.model.draw import uniform
-from sojourn.model.traffic import Traffic
+from sojourn.model.parts import Traffic
 
 
 def flows(

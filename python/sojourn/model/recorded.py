@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sojourn import _native
 from sojourn.base.core import CAPTURES, SojournError, file_beside, read_beside
 from sojourn.base.units import Time, to_ns
-from sojourn.model.traffic import Traffic, replay
+from sojourn.model.parts import Traffic
+from sojourn.model.traffic import replay
 
 if TYPE_CHECKING:
     from sojourn.stats import Floats

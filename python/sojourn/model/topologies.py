@@ -6,18 +6,19 @@ from collections.abc import Mapping
 
 from sojourn.base.units import Data, Packets, Rate, Time, bytes_, from_ns, gbit_s, mbit_s, mib, ms, packets, s, to_ns
 from sojourn.model import draw
-from sojourn.model.network import Both, BothSchemes, Network
+from sojourn.model.network import Network
+from sojourn.model.parts import Traffic, every
 from sojourn.model.scheme import SchemeLike
-from sojourn.model.traffic import Traffic, every, on_off, tcp
+from sojourn.model.traffic import on_off, tcp
 
 
 def dumbbell(
     *,
     flows: int = 20,
-    rate: Both = mbit_s(20),
+    rate: Rate | Mapping[str, Rate] = mbit_s(20),
     base_rtt: Time = ms(40),
     congestion_control: str = "cubic",
-    queue: BothSchemes = "pfifo limit 100p",
+    queue: SchemeLike | Mapping[str, SchemeLike] = "pfifo limit 100p",
     duration: Time = s(60),
     warm_up: Time = s(12),
     traffic: Traffic | None = None,

@@ -1,33 +1,9 @@
 //! What a link does to packets besides carrying them: it loses some, carries some longer than others, and doubles some. For
 //! every host that has links.
 
-use crate::{Jitter, Jittery, Loss, Lossy, Random};
-use sojourn_units::{Instant, Probability, Span};
-
-/// Impairments of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Impairments {
-    /// Packets that it loses.
-    pub loss: Option<Loss>,
-    /// How much its delay varies.
-    pub jitter: Option<Jitter>,
-    /// Probability that a packet arrives twice.
-    pub duplicate: Option<Probability>,
-}
-
-impl Impairments {
-    /// There is none.
-    #[must_use]
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Packets may overtake each other.
-    #[must_use]
-    pub fn reorders(&self) -> bool {
-        self.jitter.is_some_and(Jitter::reorders)
-    }
-}
+use crate::effects::{self, EffectState};
+use crate::{link_effects, Effect, EffectAbout, Loss, Random, EFFECTS};
+use sojourn_units::{Instant, Span};
 
 /// When a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,73 +14,124 @@ pub struct Arrival {
     pub copy: Option<Instant>,
 }
 
-/// What a link has done to packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChannelCounts {
-    /// Packets lost; `None` where it loses none ever, as with those below.
-    pub lost: Option<u64>,
-    /// Packets that arrive before one that was sent earlier.
-    pub overtakes: Option<u64>,
-    /// Packets doubled.
-    pub duplicates: Option<u64>,
+macro_rules! channel {
+    ($({
+        $key:ident $reverse:ident ($value:ty $(as $name:literal)?) state ($state:ident $stream:literal $count:ident)
+        there ($(#[$there:meta])*) back $back:tt device $device:tt counted ($(#[$counted:meta])*) $($words:tt)*
+    })*) => {
+        /// Impairments of one direction of a link.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct Impairments {
+            $($(#[$there])* pub $key: Option<$value>,)*
+        }
+
+        impl Impairments {
+            /// Packets may overtake each other.
+            #[must_use]
+            pub fn reorders(&self) -> bool {
+                $(self.$key.is_some_and(Effect::reorders))||*
+            }
+
+            /// The longest by which each effect changes a delay.
+            pub fn most_delays(&self) -> impl Iterator<Item = (&'static EffectAbout, Span)> {
+                EFFECTS.iter().zip([$(self.$key.map_or(Span::ZERO, Effect::most_delay)),*])
+            }
+        }
+
+        /// What a link has done to packets; `None` of an effect that it has not.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct ChannelCounts {
+            $($(#[$counted])* pub $count: Option<u64>,)*
+        }
+
+        impl ChannelCounts {
+            /// The count of each effect.
+            pub fn each(&self) -> impl Iterator<Item = (&'static EffectAbout, Option<u64>)> {
+                EFFECTS.iter().zip([$(self.$count),*])
+            }
+
+            fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+                let one = |a: Option<u64>, b: Option<u64>| match (a, b) {
+                    (None, None) => None,
+                    (a, b) => Some(of(a.unwrap_or(0), b.unwrap_or(0))),
+                };
+                Self { $($count: one(self.$count, other.$count)),* }
+            }
+        }
+
+        /// One direction of a link with impairments: their state, and a stream of random numbers for each.
+        #[derive(Clone, Debug)]
+        pub struct Channel<R> {
+            delay: Span,
+            $($key: Option<effects::$state<R>>,)*
+        }
+
+        impl<R: Random> Channel<R> {
+            /// A link with a mean propagation delay of `delay`. `stream` gives the random numbers of each effect.
+            #[must_use]
+            pub fn new(delay: Span, impairments: &Impairments, mut stream: impl FnMut(&'static str) -> R) -> Self {
+                Self { delay, $($key: impairments.$key.map(|value| effects::$state::new(value, stream($stream))),)* }
+            }
+
+            /// What it has done so far.
+            #[must_use]
+            pub fn counts(&self) -> ChannelCounts {
+                ChannelCounts { $($count: self.$key.as_ref().map(|state| state.$count)),* }
+            }
+
+            /// The least delay that a packet can have.
+            #[must_use]
+            pub fn least_delay(&self) -> Span {
+                self.delay $(.saturating_sub(self.$key.as_ref().map_or(Span::ZERO, EffectState::most_delay)))*
+            }
+
+            /// When a packet arrives that has been sent at `sent`; `None` when it is lost. A packet that is lost is not doubled,
+            /// and a copy has a delay of its own.
+            pub fn carry(&mut self, sent: Instant) -> Option<Arrival> {
+                $(if self.$key.as_mut().is_some_and(|state| state.loses(sent)) {
+                    return None;
+                })*
+                let at = self.arrival(sent);
+                let mut is_doubled = false;
+                $(is_doubled |= self.$key.as_mut().is_some_and(EffectState::doubles);)*
+                Some(Arrival { at, copy: is_doubled.then(|| self.arrival(sent)) })
+            }
+
+            fn arrival(&mut self, sent: Instant) -> Instant {
+                let mut at = sent + self.delay;
+                $(if let Some(state) = &mut self.$key {
+                    at = state.arrival(sent, at - sent);
+                })*
+                at
+            }
+        }
+    };
+}
+link_effects!(channel);
+
+impl Impairments {
+    /// There is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl ChannelCounts {
-    fn each(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        let one = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(of(a.unwrap_or(0), b.unwrap_or(0))),
-        };
-        Self {
-            lost: one(self.lost, other.lost),
-            overtakes: one(self.overtakes, other.overtakes),
-            duplicates: one(self.duplicates, other.duplicates),
-        }
-    }
-
     /// What has been counted since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        self.each(before, u64::saturating_sub)
+        self.with(before, u64::saturating_sub)
     }
 
     /// Of two links together.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
-        self.each(other, u64::saturating_add)
+        self.with(other, u64::saturating_add)
     }
-}
-
-/// One direction of a link with impairments: their state, and a stream of random numbers for each.
-#[derive(Clone, Debug)]
-pub struct Channel<R> {
-    delay: Span,
-    lossy: Option<Lossy<R>>,
-    jittery: Option<Jittery<R>>,
-    doubling: Option<Doubling<R>>,
-}
-
-#[derive(Clone, Debug)]
-struct Doubling<R> {
-    share: Probability,
-    random: R,
-    duplicates: u64,
 }
 
 impl<R: Random> Channel<R> {
-    /// A link with a mean propagation delay of `delay`. `stream` gives the random numbers of "losses", "jitter" and
-    /// "duplicates".
-    #[must_use]
-    pub fn new(delay: Span, impairments: &Impairments, mut stream: impl FnMut(&'static str) -> R) -> Self {
-        let Impairments { loss, jitter, duplicate } = *impairments;
-        Self {
-            delay,
-            lossy: loss.map(|model| Lossy::new(model, stream("losses"))),
-            jittery: jitter.map(|model| Jittery::new(model, stream("jitter"))),
-            doubling: duplicate.map(|share| Doubling { share, random: stream("duplicates"), duplicates: 0 }),
-        }
-    }
-
     /// Another mean delay from now on.
     pub fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
@@ -112,43 +139,8 @@ impl<R: Random> Channel<R> {
 
     /// Another model of losses from now on, where it has one.
     pub fn set_loss(&mut self, loss: Loss) {
-        if let Some(lossy) = &mut self.lossy {
+        if let Some(lossy) = &mut self.loss {
             lossy.change(loss);
-        }
-    }
-
-    /// The least delay that a packet can have.
-    #[must_use]
-    pub fn least_delay(&self) -> Span {
-        self.delay.saturating_sub(self.jittery.as_ref().map_or(Span::ZERO, Jittery::most))
-    }
-
-    /// When a packet arrives that has been sent at `sent`; `None` when it is lost. A packet that is lost is not doubled, and a
-    /// copy has a delay of its own.
-    pub fn carry(&mut self, sent: Instant) -> Option<Arrival> {
-        if self.lossy.as_mut().is_some_and(Lossy::takes) {
-            return None;
-        }
-        let delay = self.delay;
-        let arrival = |jittery: &mut Option<Jittery<R>>| {
-            jittery.as_mut().map_or(sent + delay, |jittery| jittery.arrival(sent, delay))
-        };
-        let at = arrival(&mut self.jittery);
-        let doubled = self.doubling.as_mut().is_some_and(|doubling| {
-            let is_doubled = doubling.random.is_below(doubling.share.get());
-            doubling.duplicates += u64::from(is_doubled);
-            is_doubled
-        });
-        Some(Arrival { at, copy: doubled.then(|| arrival(&mut self.jittery)) })
-    }
-
-    /// What it has done so far.
-    #[must_use]
-    pub fn counts(&self) -> ChannelCounts {
-        ChannelCounts {
-            lost: self.lossy.as_ref().map(|lossy| lossy.lost),
-            overtakes: self.jittery.as_ref().map(|jittery| jittery.overtakes),
-            duplicates: self.doubling.as_ref().map(|doubling| doubling.duplicates),
         }
     }
 }
@@ -157,6 +149,7 @@ impl<R: Random> Channel<R> {
 mod tests {
     use super::*;
     use crate::test_host::Stream;
+    use sojourn_units::Probability;
 
     fn run(impairments: Impairments) -> (Channel<Stream>, u64, u64) {
         let mut channel = Channel::new(Span::from_millis(10), &impairments, |name| Stream::new(name.len() as u64));

@@ -1,6 +1,7 @@
 //! Propagation delays that differ from packet to packet: for every host that has links.
 
-use crate::Random;
+use crate::effects::EffectState;
+use crate::{Effect, Random};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,21 +35,6 @@ impl Jitter {
         "a time with its unit, then `uniform` (the default) or `normal`, then `ordered` if packets may \
         not overtake each other, as in \"5 ms\" or \"5 ms normal ordered\"";
 
-    /// Packets may overtake each other.
-    #[must_use]
-    pub fn reorders(self) -> bool {
-        !self.is_ordered && !self.time.is_zero()
-    }
-
-    /// The most that it makes of one packet's delay more or less.
-    #[must_use]
-    pub fn most(self) -> Span {
-        match self.law {
-            Law::Uniform => self.time,
-            Law::Normal => self.time * DEVIATIONS as u64,
-        }
-    }
-
     /// The delay of one packet, where the mean is `delay`: not below 0. Always the same number of draws.
     fn draw(self, delay: Span, random: &mut impl Random) -> Span {
         let unit = match self.law {
@@ -66,6 +52,19 @@ impl Jitter {
         } else {
             delay + change
         }
+    }
+}
+
+impl Effect for Jitter {
+    fn most_delay(self) -> Span {
+        match self.law {
+            Law::Uniform => self.time,
+            Law::Normal => self.time * DEVIATIONS as u64,
+        }
+    }
+
+    fn reorders(self) -> bool {
+        !self.is_ordered && !self.time.is_zero()
     }
 }
 
@@ -113,15 +112,10 @@ impl<R: Random> Jittery<R> {
     pub fn new(model: Jitter, random: R) -> Self {
         Self { model, random, latest: Instant::ZERO, overtakes: 0 }
     }
+}
 
-    /// See [`Jitter::most`].
-    #[must_use]
-    pub fn most(&self) -> Span {
-        self.model.most()
-    }
-
-    /// When a packet arrives that has been sent at `sent` over a mean delay of `delay`.
-    pub fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
+impl<R: Random> EffectState for Jittery<R> {
+    fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
         let at = sent + self.model.draw(delay, &mut self.random);
         if at < self.latest {
             if self.model.is_ordered {
@@ -132,6 +126,10 @@ impl<R: Random> Jittery<R> {
         }
         self.latest = at;
         at
+    }
+
+    fn most_delay(&self) -> Span {
+        self.model.most_delay()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Packets that a link loses at random, apart from its queue: for every host that has links.
 
-use crate::Random;
+use crate::effects::EffectState;
+use crate::{Effect, Random};
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
-use sojourn_units::{Probability, UnitError};
+use sojourn_units::{Instant, Probability, UnitError};
 
 /// How a link loses packets, as tc-netem(8) writes it behind `loss`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +46,8 @@ impl Loss {
         }
     }
 }
+
+impl Effect for Loss {}
 
 impl Default for Loss {
     fn default() -> Self {
@@ -108,9 +111,10 @@ impl<R: Random> Lossy<R> {
     pub fn change(&mut self, model: Loss) {
         self.model = model;
     }
+}
 
-    /// Whether the next packet is lost. Always the same number of draws under one model.
-    pub fn takes(&mut self) -> bool {
+impl<R: Random> EffectState for Lossy<R> {
+    fn loses(&mut self, _: Instant) -> bool {
         let is_lost = match self.model {
             Loss::Random(p) => self.random.is_below(p.get()),
             Loss::Gemodel { p, r, bad, good } => {
@@ -149,7 +153,7 @@ mod tests {
     fn shares_and_lengths_of_losses() {
         let run = |text: &str| {
             let mut link = Lossy::new(text.parse().unwrap(), Stream::new(7));
-            let lost: alloc::vec::Vec<bool> = (0..200_000).map(|_| link.takes()).collect();
+            let lost: alloc::vec::Vec<bool> = (0..200_000).map(|_| link.loses(Instant::ZERO)).collect();
             let runs = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
             (link.lost as f64 / 200_000.0, link.lost as f64 / runs as f64)
         };

@@ -185,11 +185,8 @@ impl Collector for Look {
         let help = "Frames dropped behind the queue because the way out had no room";
         counters(e, "sojourn_unsent_frames", help, lost)?;
         let on_link = directions.iter().flat_map(|d| {
-            let effects = [("lost", d.lost), ("overtakes", d.overtakes), ("duplicates", d.duplicates)];
             let direction = d.direction;
-            effects
-                .into_iter()
-                .filter_map(move |(effect, n)| Some((vec![("direction", direction), ("effect", effect)], n?)))
+            d.on_link().filter_map(move |(effect, n)| Some((vec![("direction", direction), ("effect", effect)], n?)))
         });
         counters(e, "sojourn_link_frames", "What the link did to frames that had left the queue", on_link)?;
         self.beside(e)?;

@@ -3,7 +3,7 @@
 use super::{BackEnd, Config, DirectionTable, PortTable, ScheduleTable};
 use crate::port::eal::Device;
 use crate::port::{Open, INTERFACE};
-use sojourn_aqm::{Jitter, Rates};
+use sojourn_aqm::Rates;
 use sojourn_document::{positive, up_to, Bound, Error, Path, Step, TraceBounds, Written};
 use sojourn_units::{BitRate, Bytes, Span};
 
@@ -246,13 +246,12 @@ fn check_link(direction: &DirectionTable, at: &Path) -> Result<(), Error> {
         // One that names a file is checked when that has been read.
         direction.rates(at)?;
     }
-    if let Some(jitter) = direction.jitter {
-        let most = Jitter::most(jitter.0);
-        check_delay(most).map_err(|what| Error::new(at.then("jitter"), what))?;
-        if !direction.delays.is_empty() {
-            let what = "is given beside `delays`; allowed: one of the two";
-            return Err(Error::new(at.then("jitter"), what));
-        }
+    for (effect, most) in direction.impairments().most_delays() {
+        check_delay(most).map_err(|what| Error::new(at.then(effect.key), what))?;
+    }
+    if direction.jitter.is_some() && !direction.delays.is_empty() {
+        let what = "is given beside `delays`; allowed: one of the two";
+        return Err(Error::new(at.then("jitter"), what));
     }
     check_changes(direction, &at.then("changes"))
 }

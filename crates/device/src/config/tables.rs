@@ -4,9 +4,9 @@ use super::choices::{Design, DirectionName, Idle, Level, Log, Mode, ZeroCopy};
 use crate::port::BackEnd;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use sojourn_aqm::{Framing, Jitter, Loss};
+use sojourn_aqm::{link_effects, Framing, Impairments, Loss};
 use sojourn_document::{Quantity, Scheme, TraceTable};
-use sojourn_units::{BitRate, Bytes, Probability, Span};
+use sojourn_units::{BitRate, Bytes, Span};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -160,11 +160,56 @@ pub struct FaultsTable {
     pub seed: u64,
 }
 
-/// One direction of forwarding. `scheme` belongs together with `rate` or `trace`; without them frames are forwarded immediately.
-/// The keys of the link behind the queue have the names and values that they have in scenarios.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct DirectionTable {
+macro_rules! with_effects {
+    ({ $($head:tt)* } { $($before:tt)* } { $($after:tt)* } $({
+        $key:ident $reverse:ident ($value:ty $(as $name:literal)?) state $state:tt there $there:tt back $back:tt
+        device ($(#[$device:meta])*) $($words:tt)*
+    })*) => {
+        $($head)* {
+            $($before)*
+            $(
+                $(#[$device])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $key: Option<Quantity<$value>>,
+            )*
+            $($after)*
+        }
+
+        impl Default for DirectionTable {
+            fn default() -> Self {
+                Self {
+                    scheme: None,
+                    rate: None,
+                    trace: None,
+                    framing: None,
+                    overhead: Quantity::default(),
+                    burst: burst(),
+                    stale_after: stale_after(),
+                    delay: Quantity::default(),
+                    delays: BTreeMap::new(),
+                    $($key: None,)*
+                    changes: Vec::new(),
+                }
+            }
+        }
+
+        impl DirectionTable {
+            /// What the link does to frames besides carrying them.
+            #[must_use]
+            pub fn impairments(&self) -> Impairments {
+                Impairments { $($key: self.$key.map(|value| value.0)),* }
+            }
+        }
+    };
+}
+
+link_effects! { with_effects {
+    /// One direction of forwarding. `scheme` belongs together with `rate` or `trace`; without them frames are forwarded immediately.
+    /// The keys of the link behind the queue have the names and values that they have in scenarios.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, expecting = "a table")]
+    pub struct DirectionTable
+} {
     /// Queueing scheme. It can be changed while sojournd runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
@@ -201,20 +246,11 @@ pub struct DirectionTable {
     /// delay up to 60 s.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delays: BTreeMap<String, Quantity<Span>>,
-    /// Random loss of frames that have left the queue; no drops of the scheme.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Quantity<Loss>>,
-    /// Random changes of `delay` from frame to frame. Frames may overtake each other unless it says `ordered`; a delay is never
-    /// below 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Quantity<Jitter>>,
-    /// Probability that a frame that has left the queue and is not lost arrives twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duplicate: Option<Quantity<Probability>>,
+} {
     /// Changes at given times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeTable>,
-}
+} }
 
 /// A change of a direction at a given time; what is left out stays. A delay that changes lets frames overtake those on their way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -237,26 +273,6 @@ pub struct ChangeTable {
     /// The new scheme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-}
-
-impl Default for DirectionTable {
-    fn default() -> Self {
-        Self {
-            scheme: None,
-            rate: None,
-            trace: None,
-            framing: None,
-            overhead: Quantity::default(),
-            burst: burst(),
-            stale_after: stale_after(),
-            delay: Quantity::default(),
-            delays: BTreeMap::new(),
-            loss: None,
-            jitter: None,
-            duplicate: None,
-            changes: Vec::new(),
-        }
-    }
 }
 
 /// How DPDK runs, for ports with `back_end = "dpdk"`. They need a build with the feature `dpdk`. DPDK uses huge pages

@@ -75,7 +75,7 @@ impl Changes {
 }
 
 impl Path {
-    /// The link behind the queue is `link` from now on. `stream` gives the random numbers of "losses", "jitter" and "duplicates".
+    /// The link behind the queue is `link` from now on. `stream` gives the random numbers of each effect.
     pub fn set_link(&mut self, link: Link, stream: impl FnMut(&'static str) -> Drawn) {
         let Link { mut impairments, framing, trace, changes } = link;
         if changes.iter().any(|change| change.loss.is_some()) {
@@ -98,12 +98,6 @@ impl Path {
     #[must_use]
     pub fn link_counts(&self) -> ChannelCounts {
         self.line.counts()
-    }
-
-    /// Copies among the doubled frames that were not made, because no frame was free.
-    #[must_use]
-    pub fn uncopied(&self) -> u64 {
-        self.line.uncopied()
     }
 
     /// The rate follows a trace.

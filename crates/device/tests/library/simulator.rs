@@ -368,12 +368,9 @@ fn the_device_decides_as_the_simulator_does_over_any_link() {
                 assert_eq!(expected.len(), found.len(), "{name}, {scheme}, {host:?}");
                 let report = prepared(&between, scheme, &known()).0.run().unwrap();
                 let metric = |name: &str| report.queues[0].metrics.of(name).map(|count| count as u64);
-                let counted = ChannelCounts {
-                    lost: metric("link_losses_packets"),
-                    overtakes: metric("link_overtakes_packets"),
-                    duplicates: metric("link_duplicates_packets"),
-                };
-                assert_eq!(link, counted, "{name}, {scheme}, {host:?}");
+                for (effect, count) in link.each() {
+                    assert_eq!(count, metric(effect.metric), "{}: {name}, {scheme}, {host:?}", effect.key);
+                }
                 assert_eq!(link.lost > Some(20), ["lossy", "changing"].contains(&name), "{name}: {link:?}");
             }
         }

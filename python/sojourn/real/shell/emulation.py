@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from sojourn.base.core import Document, SojournError
 from sojourn.model.network import Network, load
-from sojourn.real.shell.link import Link, configuration, the_link
+from sojourn.real.shell.link import OPTIONS, Link, configuration, the_link
 from sojourn.real.shell.outcome import Outcome, measured
 from sojourn.real.shell.world import HOSTS, World, WorldError, check_command
 
@@ -301,8 +301,8 @@ def emulate(
         try:
             link = Link(**keys)
         except TypeError:
-            known = ", ".join(Link.__dataclass_fields__)
-            wrong = next((key for key in keys if key not in Link.__dataclass_fields__), "")
+            known = ", ".join(OPTIONS)
+            wrong = next((key for key in keys if key not in OPTIONS), "")
             raise SojournError(f"emulate: {wrong} is unknown; allowed: {known}") from None
     return Emulation(link, seed=seed, pcapng=pcapng, ecn=ecn, privileged=privileged)
 

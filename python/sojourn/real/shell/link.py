@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from sojourn.base import core
 from sojourn.base.core import Document, SojournError
 from sojourn.base.units import from_ns, to_ns
 from sojourn.model.network import Network
@@ -23,23 +23,44 @@ FASTEST_BIT_S: Final = 2_000_000_000
 _LONGEST: Final = "24 h"
 """The length of the scenario before the command has ended."""
 
-_OPTIONS: Final = {
-    "rate": "--down",
-    "reverse_rate": "--up",
-    "queue": "--aqm",
-    "reverse_queue": "--up-aqm",
-    "trace": "--trace-down",
-    "reverse_trace": "--trace-up",
-    "delay": "--rtt",
-    "loss": "--loss",
-    "reverse_loss": "--up-loss",
-    "jitter": "--jitter",
-    "reverse_jitter": "--up-jitter",
-    "duplicate": "--duplicate",
-    "reverse_duplicate": "--up-duplicate",
-    "framing": "--framing",
+
+class Option(NamedTuple):
+    """A parameter of :class:`Link`, which is an option of ``sojourn shell``."""
+
+    key: str
+    """The key of a scenario's link that it sets."""
+    kind: str
+    help: str
+
+
+def _of_effects() -> Iterator[tuple[str, Option]]:
+    for effect in core.link_effects():
+        kind, there, back = effect["option"]
+        yield effect["key"], Option(effect["key"], kind, there)
+        yield f"up_{effect['key']}", Option(effect["reverse"], kind, back)
+
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    "down": Option("rate", "RATE", 'rate towards the command, as in "50 Mbit/s"'),
+    "up": Option("reverse_rate", "RATE", "rate in the other direction (default: that of --down)"),
+    "rtt": Option("delay", "TIME", "round-trip time of the empty link, half in each direction (default 0 ms)"),
+    "aqm": Option("queue", "SCHEME", "queueing scheme towards the command (default pfifo)"),
+    "up_aqm": Option("reverse_queue", "SCHEME", "queueing scheme in the other direction (default pfifo)"),
+    **dict(_of_effects()),
+    "trace_down": Option(
+        "trace",
+        "FILE",
+        "a rate that changes, in place of --down: Mahimahi's format, a table, lte or starlink",
+    ),
+    "trace_up": Option("reverse_trace", "FILE", "a rate that changes, in place of --up"),
+    "framing": Option(
+        "framing", "WORDS", 'what the link adds to packets, as tc-cake(8) writes it: "docsis", "pppoe-ptm"'
+    ),
+    "changes": Option(
+        "changes", "FILE", "changes at given times, a table as for scenarios: at,rate,delay,loss,scheme"
+    ),
 }
-"""The key of a scenario's link that each option sets."""
+"""Every parameter of :class:`Link`."""
 
 _WRONG = re.compile(r"key `(?P<key>links\[0\]\.(?P<of>\w+)[^`]*|changes[^`]*)`: (?P<what>.*)", re.DOTALL)
 _LEAST_FRAMES: Final = 16_384
@@ -48,43 +69,28 @@ _SMALL_FRAME: Final = 500
 """Frames on the delay line are counted as if they had so many bytes."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Link:
     """An access link; every value is written as in scenarios, with its unit.
 
     Parameters
     ----------
-    down, up
-        Rates towards the client and back; ``up`` is ``down`` where it is not given.
-    rtt
-        The round-trip time of an empty link, half of it in each direction.
-    aqm, up_aqm
-        The queueing schemes.
-    loss, up_loss, jitter, up_jitter, duplicate, up_duplicate
-        What the link does to packets that the scheme has released.
-    trace_down, trace_up
-        Files of rates that change, in place of a rate.
-    framing
-        What the link adds to each packet. Without it the rate is that of IP packets.
-    changes
-        A file of changes of both directions, as a scenario's ``changes.file``.
+    **given
+        By the names of :data:`OPTIONS`: ``down="50 Mbit/s", rtt="40 ms", aqm="fq_codel", up_loss="1%"``. Without
+        ``framing``, rates are those of IP packets.
+
+    Raises
+    ------
+    TypeError
+        There is no such parameter.
     """
 
-    down: str | None = None
-    up: str | None = None
-    rtt: str = "0 ms"
-    aqm: str = "pfifo"
-    up_aqm: str = "pfifo"
-    loss: str | None = None
-    up_loss: str | None = None
-    jitter: str | None = None
-    up_jitter: str | None = None
-    duplicate: str | None = None
-    up_duplicate: str | None = None
-    trace_down: str | None = None
-    trace_up: str | None = None
-    framing: str | None = None
-    changes: str | None = None
+    __slots__ = ("given",)
+
+    def __init__(self, **given: str | None) -> None:
+        for name in given:
+            if name not in OPTIONS:
+                raise TypeError(f"Link() got an unexpected keyword argument {name!r}")
+        self.given = {name: value for name, value in given.items() if value is not None}
 
     def scenario(self, *, title: str = "shell") -> Document:
         """Return the scenario of this link in canonical form.
@@ -94,41 +100,31 @@ class Link:
         SojournError
             A value is wrong; the message names the option, and what is allowed.
         """
-        if self.down is None and self.trace_down is None:
+        given = self.given
+        if "down" not in given and "trace_down" not in given:
             raise SojournError('--down is missing; allowed: a rate, as in --down "50 Mbit/s", or --trace-down FILE')
+        rtt = given.get("rtt", "0 ms")
         try:
-            delay_ns = to_ns("--rtt", self.rtt) // 2
+            delay_ns = to_ns("--rtt", rtt) // 2
         except ValueError:
-            what = f'--rtt: "{self.rtt}" is not a time; allowed: a time with its unit, as in "40 ms"'
-            raise SojournError(what) from None
-        link: dict[str, Any] = {
-            "name": NAME,
-            "from": "server",
-            "to": "client",
-            "rate": self.down,
-            "reverse_rate": self.up if self.up is not None or self.trace_up else self.down,
-            "trace": self.trace_down and {"file": self.trace_down},
-            "reverse_trace": self.trace_up and {"file": self.trace_up},
-            "delay": str(from_ns(delay_ns)),
-            "queue": self.aqm,
-            "reverse_queue": self.up_aqm,
-            "under_test": True,
-            "loss": self.loss,
-            "reverse_loss": self.up_loss,
-            "jitter": self.jitter,
-            "reverse_jitter": self.up_jitter,
-            "duplicate": self.duplicate,
-            "reverse_duplicate": self.up_duplicate,
-            "framing": self.framing,
-        }
-        changes = [{"at": "0 s", "link": NAME, "file": self.changes}] if self.changes else []
+            raise SojournError(
+                f'--rtt: "{rtt}" is not a time; allowed: a time with its unit, as in "40 ms"'
+            ) from None
+        link: dict[str, Any] = {OPTIONS[name].key: value for name, value in given.items()}
+        changes = link.pop("changes", None)
+        for trace in ("trace", "reverse_trace"):
+            if trace in link:
+                link[trace] = {"file": link[trace]}
+        if "rate" in link and not link.keys() & {"reverse_rate", "reverse_trace"}:
+            link["reverse_rate"] = link["rate"]
+        ends = {"name": NAME, "from": "server", "to": "client", "under_test": True}
         document = {
             "name": title,
             "duration": _LONGEST,
-            "links": [{key: value for key, value in link.items() if value is not None}],
+            "links": [{"queue": "pfifo", "reverse_queue": "pfifo", **link, **ends, "delay": str(from_ns(delay_ns))}],
             # A scenario needs a flow; the traffic is the command's.
             "flows": [{"name": "command", "from": "server", "to": "client"}],
-            "changes": changes,
+            "changes": [{"at": "0 s", "link": NAME, "file": changes}] if changes else [],
         }
         try:
             return Network.from_dict(document).canonical()
@@ -141,8 +137,9 @@ def _as_options(error: SojournError) -> SojournError:
     found = _WRONG.search(str(error))
     if found is None:
         return error
-    option = "--changes" if found["of"] is None else _OPTIONS.get(found["of"])
-    return error if option is None else SojournError(f"{option}: {found['what']}")
+    key = found["of"] or "changes"
+    option = next((name for name, option in OPTIONS.items() if option.key == key), None)
+    return error if option is None else SojournError(f"--{option.replace('_', '-')}: {found['what']}")
 
 
 def configuration(scenario: Document, *, seed: int | None = None, pcapng: Path | None = None) -> str:
@@ -267,9 +264,7 @@ def _direction(scenario: Document, link: Mapping[str, Any], way: str) -> dict[st
         # Opportunities count bytes of IP in any case.
         "framing": None if trace and trace.get("opportunities") else framing,
         "delay": own("delay") or link["delay"],
-        "loss": own("loss"),
-        "jitter": own("jitter"),
-        "duplicate": own("duplicate"),
+        **{effect["key"]: own(effect["key"]) for effect in core.link_effects()},
         "changes": changes or None,
     }
     return {key: value for key, value in found.items() if value is not None}
@@ -286,4 +281,15 @@ def _frames(link: Mapping[str, Any]) -> int:
     return min(_MOST_FRAMES, _LEAST_FRAMES + int(travelling))
 
 
-__all__ = ["DOWN", "FASTEST_BIT_S", "NAME", "UP", "Link", "configuration", "rates_bit_s", "the_link"]
+__all__ = [
+    "DOWN",
+    "FASTEST_BIT_S",
+    "NAME",
+    "OPTIONS",
+    "UP",
+    "Link",
+    "Option",
+    "configuration",
+    "rates_bit_s",
+    "the_link",
+]

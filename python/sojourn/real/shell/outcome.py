@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from sojourn.base import core
 from sojourn.base.core import Document
 from sojourn.base.units import from_ns
 from sojourn.model.scheme import Scheme
@@ -328,9 +329,7 @@ def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, durat
         "drops_early_packets": early,
         "drops_flow_packets": flow,
         "marks_packets": marks,
-        "link_losses_packets": on_link("lost"),
-        "link_overtakes_packets": on_link("overtakes"),
-        "link_duplicates_packets": on_link("duplicates"),
+        **{effect["metric"]: on_link(effect["count"]) for effect in core.link_effects()},
         "loss_ratio": drops / left if left else None,
         "mark_ratio": marks / left if left else None,
         "offered": counted("arrived"),

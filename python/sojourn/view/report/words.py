@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sojourn.base import core
 from sojourn.model import recorded
 
 _TRANSPORT_NAMES: Final = {"tcp": "TCP", "udp": "UDP"}
-_EFFECTS: Final = {"loss": "random loss", "jitter": "jitter", "duplicate": "duplication"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         _rates(link),
         _both(link, "delay", " each way"),
         f"{link['framing']} framing" if link.get("framing") else "",
-        *(_effect(link, key, words) for key, words in _EFFECTS.items()),
+        *(_effect(link, effect) for effect in core.link_effects()),
         f"{link['from']} → {link['to']} {_queue(link.get('queue'), link.get('under_test'))}",
     ]
     if link.get("reverse_queue") or link.get("reverse_under_test"):
@@ -85,8 +85,7 @@ def _link(link: Mapping[str, Any], counts: Mapping[str, int]) -> Item:
         "delay",
         "reverse_delay",
         "framing",
-        *_EFFECTS,
-        *(f"reverse_{key}" for key in _EFFECTS),
+        *(effect[key] for effect in core.link_effects() for key in ("key", "reverse")),
         "queue",
         "under_test",
         "reverse_queue",
@@ -116,9 +115,9 @@ def _trace(trace: Mapping[str, Any]) -> str:
     return f"the rate of the trace {trace['name']}" if trace.get("name") else "a rate that changes over time"
 
 
-def _effect(link: Mapping[str, Any], key: str, words: str) -> str:
-    there, back = link.get(key), link.get(f"reverse_{key}")
-    return f"{words} {there or 'none'} ({back or 'none'} back)" if there or back else ""
+def _effect(link: Mapping[str, Any], effect: core.Document) -> str:
+    there, back = link.get(effect["key"]), link.get(effect["reverse"])
+    return f"{effect['words']} {there or 'none'} ({back or 'none'} back)" if there or back else ""
 
 
 def _bus(bus: Mapping[str, Any], counts: Mapping[str, int]) -> Item:

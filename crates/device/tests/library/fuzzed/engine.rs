@@ -239,7 +239,7 @@ impl World {
             );
             let left = ports[to].sent + ports[to].send_failed;
             let link = path.link_counts();
-            let doubled = link.duplicates.unwrap_or(0) - path.uncopied();
+            let doubled = link.duplicates.unwrap_or(0);
             let gone = left + dropped + link.lost.unwrap_or(0);
             assert_eq!(port.received + doubled, gone + here, "{}: in = out + dropped + waiting", direction.name());
             assert_eq!(path.backlog().packets, at.queued);

@@ -214,9 +214,9 @@ impl Merged {
         metrics.insert("drops_overflow_packets", Some(self.drops[0] as f64));
         metrics.insert("drops_early_packets", Some(self.drops[1] as f64));
         metrics.insert("drops_flow_packets", Some(self.drops[2] as f64));
-        metrics.insert("link_losses_packets", self.on_link.lost.map(|lost| lost as f64));
-        metrics.insert("link_overtakes_packets", self.on_link.overtakes.map(|count| count as f64));
-        metrics.insert("link_duplicates_packets", self.on_link.duplicates.map(|count| count as f64));
+        for (effect, count) in self.on_link.each() {
+            metrics.insert(effect.metric, count.map(|count| count as f64));
+        }
         metrics.insert("marks_packets", Some(self.marked as f64));
         metrics.insert("mark_ratio", ratio(self.marked, left));
         metrics.insert("loss_ratio", ratio(drops, left));
