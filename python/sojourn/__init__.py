@@ -15,7 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sojourn.base.core import SojournError, version
+    from sojourn.base.core import version
+    from sojourn.base.errors import RunError, ScenarioError, SchemeError, SojournError, StoreError
     from sojourn.base.units import Quantity, bit_s, bytes_, gbit_s, kbit_s, kib, mbit_s, mib, ms, ns, packets, s, us
     from sojourn.model import draw
     from sojourn.model.lines import access, rrul
@@ -81,9 +82,13 @@ __all__ = [
     "ResponsivenessTest",
     "Results",
     "RrulSummary",
+    "RunError",
+    "ScenarioError",
     "Scheme",
+    "SchemeError",
     "Simulation",
     "SojournError",
+    "StoreError",
     "Window",
     "access",
     "aqm",
@@ -138,7 +143,8 @@ __all__ = [
 
 _HOME = {
     "sojourn.results.applications": ("ApplicationSummary",),
-    "sojourn.base.core": ("SojournError", "version"),
+    "sojourn.base.core": ("version",),
+    "sojourn.base.errors": ("RunError", "ScenarioError", "SchemeError", "SojournError", "StoreError"),
     "sojourn.model.lines": ("access", "rrul"),
     "sojourn.model.network": ("Network", "bundled_scenarios", "load"),
     "sojourn.plugins.algorithm": (

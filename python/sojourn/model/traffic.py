@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import Data, Dimension, Packets, Rate, Time, as_text
 from sojourn.model.draw import Distribution, amount
 
@@ -58,7 +58,7 @@ class Traffic(Part):
     def __init__(self, table: Mapping[str, Any], count: int | None = None) -> None:
         super().__init__(table)
         if count is not None and (type(count) is not int or count < 1):
-            raise SojournError(
+            raise ScenarioError(
                 f"the number of {table.get('kind')} flows is {count!r}; allowed: a whole number from 1"
             )
         self.count = count

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import toml
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import StoreError
 from sojourn.model.scheme import Scheme
 from sojourn.plan import execute, expand
 from sojourn.plan import folder as folders
@@ -114,7 +115,7 @@ def run(
     outcome = execute.run(cells, place, jobs=jobs, watch=watch or (Terminal() if shown else None))
     if outcome.failures:
         first = outcome.failures[0]
-        raise SojournError(
+        raise StoreError(
             f"{len(outcome.failures)} runs failed; the scenarios are in {place / 'failed'}; the first: {first.cell}, "
             f"replication {first.replication}: {first.why}"
         )
@@ -184,9 +185,9 @@ def _make_room(place: Path, text: str, *, force: bool) -> None:
     if Store.is_there(place):
         plans = Store.open(place).plans()
         if set(plans) - {PLAN}:
-            raise SojournError(f"{place} is a store of plans: name another folder")
+            raise StoreError(f"{place} is a store of plans: name another folder")
         if plans and plans != {PLAN: text}:
-            raise SojournError(
+            raise StoreError(
                 f"{place} holds an unfinished comparison with other settings: repeat the command that began it, "
                 "name another folder, or start over with --force"
             )
@@ -200,7 +201,7 @@ def _clear(place: Path) -> None:
             else:
                 entry.unlink()
     except OSError as error:
-        raise SojournError(f"cannot write {str(place)!r}: {error.strerror or error}") from None
+        raise StoreError(f"cannot write {str(place)!r}: {error.strerror or error}") from None
 
 
 @contextmanager

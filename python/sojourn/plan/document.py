@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from sojourn.base import core, foreign, nesting, suggest, toml
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError, SojournError
 from sojourn.model.network import read_text
 from sojourn.model.scheme import Scheme, as_schemes
 from sojourn.plan import key_lines, vary
@@ -45,9 +45,9 @@ def load(path: str | Path) -> Plan:
     try:
         text = foreign.read_text(file)
     except OSError as error:
-        raise SojournError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
+        raise ScenarioError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SojournError(f"cannot read the plan {str(path)!r}: it is not UTF-8 text") from None
+        raise ScenarioError(f"cannot read the plan {str(path)!r}: it is not UTF-8 text") from None
     return loads(text, source=str(path), folder=file.parent)
 
 
@@ -83,7 +83,7 @@ class _Reader:
     def refuse(self, path: key_lines.Path, what: str) -> NoReturn:
         line = key_lines.line_of(self._lines, path)
         where = f"{self._source}:{line}" if line else self._source
-        raise SojournError(f"{where}: key {key_lines.written(path)}: {what}" if path else f"{where}: {what}")
+        raise ScenarioError(f"{where}: key {key_lines.written(path)}: {what}" if path else f"{where}: {what}")
 
     def plan(self, document: Mapping[str, Any]) -> Plan:
         self._keys((), document, _TOP, needed=("name", "scenario"))

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from sojourn import stats
 from sojourn.base import toml
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import RunError
 from sojourn.base.processors import cores
 from sojourn.plan import expand, stopping
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
@@ -207,15 +208,13 @@ def run(
     """
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
         if value is not None and value < 1:
-            raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
+            raise RunError(f"{name}={value} is impossible; allowed: 1 or more")
     cells = plan if isinstance(plan, Cells) else expand.cells(plan)
     if cells.plan.world == REAL:
         from sojourn.real.shell.executor import check
 
         if scheduler:
-            raise SojournError(
-                "real packets need this machine's network; allowed: a plan of simulated runs on a cluster"
-            )
+            raise RunError("real packets need this machine's network; allowed: a plan of simulated runs on a cluster")
         # Before anything starts.
         check(cells)
     with Store.writing(folder) as store:
@@ -536,7 +535,7 @@ def refuse_other_builds(cells: Cells, store: Store) -> None:
     }
     if others:
         listed = ", ".join(f"{count} runs of {code}" for code, count in sorted(others.items()))
-        raise SojournError(
+        raise RunError(
             f"{store.folder}: the code has changed: the store holds {listed} for this plan, and this is {build()}; "
             "results of different builds are not mixed: name a new --store, or repeat them with --force"
         )

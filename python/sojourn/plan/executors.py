@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from sojourn.base import core
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.plan import worker
 from sojourn.plan.worker import Batch, Done
 
@@ -118,20 +118,20 @@ class Cluster:
         try:
             import distributed
         except ImportError:
-            raise SojournError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
+            raise RunError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
         # Dask's annotations are partial.
         client: Any = distributed.Client
         place: dict[str, Any] = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
         try:
             self._client: Any = client(**place, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise SojournError(f"no Dask scheduler answers at {address}: {_short(error)}") from None
+            raise RunError(f"no Dask scheduler answers at {address}: {_short(error)}") from None
         try:
             self._client.wait_for_workers(1, timeout=timeout_s)
             self._check()
         except TimeoutError:
             self._client.close()
-            raise SojournError(f"the Dask scheduler at {address} has no worker") from None
+            raise RunError(f"the Dask scheduler at {address} has no worker") from None
         except BaseException:
             self._client.close()
             raise
@@ -201,8 +201,8 @@ class Cluster:
         if self._client.status != "running":
             raise self._gone()
 
-    def _gone(self) -> SojournError:
-        return SojournError(
+    def _gone(self) -> RunError:
+        return RunError(
             f"the Dask scheduler at {self._address} is gone; "
             "finished runs are in the store, the same command continues"
         )
@@ -223,7 +223,7 @@ def refuse(builds: dict[str, str]) -> None:
     other = {worker: build for worker, build in builds.items() if build != core.build()}
     if other:
         listed = "".join(f"\n  {worker}: {build}" for worker, build in sorted(other.items())[:10])
-        raise SojournError(
+        raise RunError(
             f"{len(other)} of {len(builds)} workers have another build of Sojourn than this process "
             f"({core.build()}), and results of different builds are not mixed; install the same on all{listed}"
         )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from sojourn import _native
 from sojourn.base import core, suggest, toml
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import ScenarioError, SojournError
 from sojourn.base.units import auto_interval_ns, from_ns, to_ns
 from sojourn.model.scheme import Scheme, with_parameters
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
@@ -114,7 +115,7 @@ def cells(plan: Plan) -> Cells:
     for variation in plan.vary:
         count *= len(variation.points)
     if count * max(len(plan.schemes), 1) > GREATEST:
-        raise SojournError(
+        raise ScenarioError(
             f"{plan.origin}: more than {GREATEST:,} cells; vary fewer factors, or sample a Latin hypercube"
         )
     text = toml.dumps(base)
@@ -144,7 +145,7 @@ def cells(plan: Plan) -> Cells:
             seed = _seed(plan, scheme.label, levels)
             known[key] = Cell(len(known), own, scheme.label, levels, at, seed, *sampling[at], plan.world)
     if bad:
-        raise SojournError(_impossible(plan, bad, len(seen)))
+        raise ScenarioError(_impossible(plan, bad, len(seen)))
     _check_twins(plan, known.values())
     _check_queues(plan, scenarios.values())
     return Cells(plan, tuple(known.values()), scenarios)
@@ -164,7 +165,7 @@ def _check_queues(plan: Plan, scenarios: Iterable[str]) -> None:
             queues[headline.ALL] = None
         left = {queue: name for queue, name in left.items() if queue not in queues}
     for queue, name in left.items():
-        raise SojournError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
+        raise ScenarioError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
 
 
 def together(name: str, several: Sequence[Cells]) -> Cells:
@@ -203,25 +204,25 @@ def _impossible(plan: Plan, bad: dict[str, list[str]], total: int) -> str:
 
 def _check_names(plan: Plan) -> None:
     if not is_name(plan.name):
-        raise SojournError(f"{plan.origin}: {plan.name!r} is not the name of a plan; allowed: {NAME}")
+        raise ScenarioError(f"{plan.origin}: {plan.name!r} is not the name of a plan; allowed: {NAME}")
     names = [one.name for one in plan.factors]
     for name in names:
         if name in _RESERVED or names.count(name) > 1:
             why = "is named twice" if names.count(name) > 1 else "has a meaning of its own"
-            raise SojournError(f"{plan.origin}: the factor `{name}` {why}; give it a `name`")
+            raise ScenarioError(f"{plan.origin}: the factor `{name}` {why}; give it a `name`")
     labels = [scheme.label for scheme in plan.schemes]
     for one in plan.factors:
         for key in one.keys:
             if key.startswith(("scheme.", "schemes.")) and not labels:
-                raise SojournError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
+                raise ScenarioError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
             if key.startswith("schemes.") and _target(key, labels) is None:
-                raise SojournError(
+                raise ScenarioError(
                     f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with "
                     f"{', '.join(labels)}"
                 )
     for name in plan.paired or ():
         if name != SCHEME and name not in names:
-            raise SojournError(
+            raise ScenarioError(
                 f"{plan.origin}: paired: `{name}` does not vary; allowed: {', '.join([SCHEME, *names])}"
             )
 
@@ -231,7 +232,7 @@ def _check_series(plan: Plan) -> None:
         if to_ns("series", str(plan.series)) < 1:
             raise ValueError("series: an interval of 0; allowed: a time above 0")
     except (TypeError, ValueError) as error:
-        raise SojournError(f"{plan.origin}: {error}") from None
+        raise ScenarioError(f"{plan.origin}: {error}") from None
 
 
 def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
@@ -240,7 +241,7 @@ def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
     for cell in found:
         run = cell.run(0)
         if run in seen:
-            raise SojournError(f"{plan.origin}: two cells are the same runs: {seen[run]}; and {cell}")
+            raise ScenarioError(f"{plan.origin}: two cells are the same runs: {seen[run]}; and {cell}")
         seen[run] = cell
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import foreign, toml, whole_files
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SojournError, StoreError
 from sojourn.model.scheme import Scheme
 from sojourn.results import headline, tables
 
@@ -221,7 +221,7 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
     place = Path(folder)
     meta = read_meta(place)
     if meta.get("format") != FORMAT:
-        raise SojournError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
+        raise StoreError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
     try:
         scenario, schemes = (
             foreign.document(place / name, within=place) for name in ("scenario.json", "schemes.json")
@@ -248,9 +248,9 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
         raise
     except OSError as error:
         file = Path(error.filename).name if error.filename else folder
-        raise SojournError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
+        raise StoreError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
-        raise SojournError(f"{folder}: the run folder is damaged: {error}") from None
+        raise StoreError(f"{folder}: the run folder is damaged: {error}") from None
 
 
 def read_meta(folder: str | Path) -> dict[str, Any]:
@@ -269,9 +269,9 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         meta = None
     except OSError as error:
-        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
+        raise StoreError(f"cannot read {str(file)!r}: {error.strerror}") from None
     if not isinstance(meta, dict) or not str(meta.get("format", "")).startswith("sojourn "):
-        raise SojournError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
+        raise StoreError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
     return meta
 
 
@@ -346,7 +346,7 @@ def refuse_results(target: str | Path, *, force: bool) -> None:
         raise _cannot_write(target, error) from None
     if taken and not force:
         what = "holds earlier results" if place.is_dir() else "is there already"
-        raise SojournError(
+        raise StoreError(
             f"will not replace {str(target)!r}: it {what}; name another place, or replace it with --force"
         )
 
@@ -376,12 +376,12 @@ def refuse_foreign(target: Path, named: Path | None = None) -> None:
         if not target.exists():
             return
         if not target.is_dir():
-            raise SojournError(f"cannot write {str(named)!r}: it is a file, and results need a folder")
+            raise StoreError(f"cannot write {str(named)!r}: it is a file, and results need a folder")
         foreign = foreign_files(target)
     except OSError as error:
         raise _cannot_write(named, error) from None
     if foreign:
-        raise SojournError(
+        raise StoreError(
             f"will not replace {str(named)!r}: it holds {foreign[0]!r}, which Sojourn did not write; "
             "name a new or empty folder"
         )
@@ -443,7 +443,7 @@ def _flush(staging: Path) -> None:
 
 
 def _cannot_write(path: str | Path, error: OSError) -> SojournError:
-    return SojournError(f"cannot write {str(path)!r}: {error.strerror or error}")
+    return StoreError(f"cannot write {str(path)!r}: {error.strerror or error}")
 
 
 def _umask() -> int:

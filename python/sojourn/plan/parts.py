@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.wording import one_line
 from sojourn.results import metrics
 
@@ -48,7 +48,7 @@ class Factor:
 
     def __post_init__(self) -> None:
         if why := one_line(self.name):
-            raise SojournError(f"the name {self.name!r} {why}")
+            raise ScenarioError(f"the name {self.name!r} {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Variation:
     def __post_init__(self) -> None:
         for value in (value for point in self.points for value in point if isinstance(value, str)):
             if why := one_line(value):
-                raise SojournError(f"the level {value!r} {why}")
+                raise ScenarioError(f"the level {value!r} {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ class Precision:
     def __post_init__(self) -> None:
         if ("run", metrics.split(self.metric)[0]) not in metrics.catalogue():
             known = [name for scope, name in metrics.catalogue() if scope == "run"]
-            raise SojournError(suggest.unknown("metric", self.metric, known))
+            raise ScenarioError(suggest.unknown("metric", self.metric, known))
         if self.floor < 2:
-            raise SojournError(f"floor={self.floor} gives no interval; allowed: 2 or more, 10 or more is wise")
+            raise ScenarioError(f"floor={self.floor} gives no interval; allowed: 2 or more, 10 or more is wise")
         if self.ceiling < self.floor:
-            raise SojournError(f"ceiling={self.ceiling} is below floor={self.floor}")
+            raise ScenarioError(f"ceiling={self.ceiling} is below floor={self.floor}")
         self.half_width(1.0)
 
     def half_width(self, mean: float) -> float:
@@ -113,7 +113,7 @@ class Precision:
             size = math.nan
         if not (math.isfinite(size) and size > 0) or unit.strip() not in ("%", own):
             absolute = f'"0.1 {own}"'.replace(' "', '"')
-            raise SojournError(
+            raise ScenarioError(
                 f'within={self.within!r} is not a precision of {self.metric}; allowed: "5 %", {absolute}'
             )
         return abs(mean) * size / 100 if unit.strip() == "%" else size

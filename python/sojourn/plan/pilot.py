@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import dataclass
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import to_ns
 from sojourn.plan import worker
 from sojourn.plan.expand import Cells
@@ -56,7 +56,7 @@ def pilot(cells: Cells) -> Pilot:
     for cell in chosen:
         done = worker.run(worker.Batch(build(), (cells.scenarios[cell.scenario],), ((0, cell.run(0)),)))
         if done.failed:
-            raise SojournError(f"{cells.plan.origin}: cell {cell}: {done.failed[0]}")
+            raise RunError(f"{cells.plan.origin}: cell {cell}: {done.failed[0]}")
         runs += 1
         spent += done.cpu_s
         if time.monotonic() > end:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError, StoreError
 from sojourn.base.units import NUMBER
 from sojourn.plan import document, execute, expand, inert, rows
 from sojourn.plan.expand import Cell, Cells
@@ -51,7 +51,7 @@ def plan_of(store: Store, name: str | None = None) -> Cells:
     """
     known = list(store.plans())
     if name is None and len(known) != 1:
-        raise SojournError(
+        raise StoreError(
             f"{store.folder} holds {len(known)} plans: name one with --plan: {', '.join(known) or 'none'}"
         )
     return plans(store, name or known[0])[0]
@@ -62,9 +62,7 @@ def plans(store: Store, name: str | None = None) -> list[Cells]:
     texts = store.plans()
     if name is not None and name not in texts:
         listed = ", ".join(texts) or "none"
-        raise SojournError(
-            f"{store.folder}: there is no plan {name!r}{suggest.hint(name, texts)}; there are: {listed}"
-        )
+        raise StoreError(f"{store.folder}: there is no plan {name!r}{suggest.hint(name, texts)}; there are: {listed}")
     return [
         expand.cells(document.loads(text, source=f"{store.folder}/plans/{found}.toml"))
         for found, text in texts.items()
@@ -360,7 +358,7 @@ def differences(cells: Cells, store: Store, names: Sequence[str] = (), baseline:
     """
     known = dict.fromkeys(cell.label for cell in cells)
     if baseline is not None and baseline not in known:
-        raise SojournError(suggest.unknown("scheme", baseline, known))
+        raise SchemeError(suggest.unknown("scheme", baseline, known))
     base = baseline or next(iter(known))
     wanted = tuple(names) or cells.plan.shown
     factors = [factor.name for factor in cells.plan.factors]

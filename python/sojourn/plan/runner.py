@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from sojourn.base import core
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import RunError
 from sojourn.base.processors import cores
 from sojourn.base.units import Time, as_text, auto_interval_ns, from_ns
 from sojourn.model.network import Network, load
@@ -267,9 +268,9 @@ def whole(name: str, value: int, least: int, greatest: int) -> int:
         If it does not.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise SojournError(f"{name}={value!r} is not a whole number")
+        raise RunError(f"{name}={value!r} is not a whole number")
     if not least <= value <= greatest:
-        raise SojournError(f"{name}={value} is impossible: allowed are {least} to {greatest}")
+        raise RunError(f"{name}={value} is impossible: allowed are {least} to {greatest}")
     return value
 
 

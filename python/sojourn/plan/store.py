@@ -42,7 +42,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sojourn.base import foreign, nesting, whole_files
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import StoreError
 from sojourn.plan import manifest, rows
 from sojourn.plan.manifest import COPY, DATA, FOLDERS, MANIFEST, MARK, Content, Files, StoreDamagedError
 
@@ -125,7 +126,7 @@ class Store:
                 except OSError:
                     lock.seek(0)
                     who = lock.read().strip()
-                    raise SojournError(
+                    raise StoreError(
                         f"{folder}: another plan is being run into this store{who and f' (process {who})'}"
                     ) from None
                 lock.truncate(0)
@@ -138,7 +139,7 @@ class Store:
             # Those of a network have no number, and are no matter of the folder's.
             if error.errno is None:
                 raise
-            raise SojournError(f"cannot write {str(folder)!r}: {error.strerror or error}") from None
+            raise StoreError(f"cannot write {str(folder)!r}: {error.strerror or error}") from None
         finally:
             store._lock = None
 
@@ -186,7 +187,7 @@ class Store:
             return empty if wanted is None else empty.select(wanted)
         whole = pa.concat_tables(found, promote_options="default")
         if unknown := [name for name in wanted or () if name not in whole.column_names]:
-            raise SojournError(f"{self.folder}: {table} has no column {', '.join(unknown)}: another version wrote it")
+            raise StoreError(f"{self.folder}: {table} has no column {', '.join(unknown)}: another version wrote it")
         return ordered(whole)
 
     def _with(self, table: str, names: Iterable[str]) -> list[str]:
@@ -290,20 +291,20 @@ class Store:
             found = foreign.read_bytes(self.folder / MARK, within=self.folder)
         except OSError as error:
             if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
-                raise SojournError(
+                raise StoreError(
                     f"{self.folder} is not a store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
                 ) from None
             raise StoreDamagedError(self.folder, MARK, manifest.trouble(error)) from None
         if found == mark():
             return
         if found == mark(WITHOUT_MANIFEST):
-            raise SojournError(
+            raise StoreError(
                 f"{self.folder}: a store of an earlier version, without a manifest that shows damage; "
                 f"`sojourn plan verify {self.folder} --adopt` checks what can be checked and writes one"
             )
         listed = manifest.load(self.folder).get(MARK, ())
         if listed and not manifest.problem(self.folder, MARK, listed):
-            raise SojournError(f"{self.folder}: a store of another version ({found!r}, this is {FORMAT!r})")
+            raise StoreError(f"{self.folder}: a store of another version ({found!r}, this is {FORMAT!r})")
         raise StoreDamagedError(self.folder, MARK, "changed: it does not say what was written")
 
     # Writing: only under the lock.
@@ -432,10 +433,10 @@ class Store:
         if self.is_there(self.folder) or not self.folder.exists():
             return
         if not self.folder.is_dir():
-            raise SojournError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
+            raise StoreError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
         foreign = sorted(f.name for f in self.folder.iterdir() if f.name != _LOCK and not _is_partial(f))
         if not {*FOLDERS, "damaged"}.issuperset(foreign):
-            raise SojournError(
+            raise StoreError(
                 f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; name a new or empty folder"
             )
         for name in FOLDERS:

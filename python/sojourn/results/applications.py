@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sojourn import stats
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ApplicationSummary:
 
     def __post_init__(self) -> None:
         if not self.rows:
-            raise SojournError(
+            raise RunError(
                 f"the results of {self.results.name!r} have no application; allowed: traffic of {', '.join(METRICS)}"
             )
 

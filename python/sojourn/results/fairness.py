@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import Time, from_ns, to_ns
 from sojourn.stats.estimates import EXACT, Floats, Quantity, jain
 
@@ -184,7 +184,7 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
     samples = results.series
     samples = samples[samples["name"].str.startswith(SERIES)]
     if samples.empty:
-        raise SojournError(
+        raise RunError(
             "the results have no series of single flows: set the scenario's `series.flows=true` and `series.interval`"
         )
     length_s = to_ns("window", window) / 1e9
@@ -192,7 +192,7 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
     interval_s = float(np.diff(times, prepend=0.0).max())
     if round(length_s / interval_s) < 1 or abs(math.remainder(length_s, interval_s)) > 1e-6 * interval_s:
         asked = from_ns(to_ns("window", window))
-        raise SojournError(f"a window of {asked} is not a multiple of the series' interval of {interval_s:g} s")
+        raise RunError(f"a window of {asked} is not a multiple of the series' interval of {interval_s:g} s")
     # A value is of the interval that ends at its instant; a last window that lacks some is left out.
     windows = int(times[-1] / length_s + 1e-9)
     places = np.ceil(samples["t_s"].to_numpy(dtype=np.float64) / length_s - 1e-9).astype(int) - 1
@@ -223,7 +223,7 @@ def _chosen(results: Results, flows: str | None) -> pd.DataFrame:
         return begun
     known = (*sorted(set(results.flows["transport"])), *dict.fromkeys(results.flows["group"]))
     if flows not in known:
-        raise SojournError(suggest.unknown("flows", flows, known))
+        raise RunError(suggest.unknown("flows", flows, known))
     return begun[(begun["transport"] == flows) | (begun["group"] == flows)]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.results import metrics
 from sojourn.stats.estimates import Floats, Quantity, estimate
 
@@ -89,12 +89,12 @@ def harm(alone: Results, together: Results, metric: str = "goodput_bit_s", group
     True
     """
     if alone.labels != together.labels:
-        raise SojournError(
+        raise RunError(
             f"together: has the schemes {', '.join(together.labels)}; allowed: those of `alone`, "
             f"{', '.join(alone.labels)}"
         )
     if (alone.replications, alone.seed) != (together.replications, together.seed):
-        raise SojournError(
+        raise RunError(
             f"together: has {together.replications} replications from seed {together.seed}; allowed: as `alone`, "
             f"{alone.replications} from seed {alone.seed}"
         )
@@ -103,7 +103,7 @@ def harm(alone: Results, together: Results, metric: str = "goodput_bit_s", group
         before, after = alone.values(label, metric, group), together.values(label, metric, group)
         better = metrics.find(metric).better
         if not better:
-            raise SojournError(f"metric {metric!r}: neither high nor low values are better, so nothing can be harm")
+            raise RunError(f"metric {metric!r}: neither high nor low values are better, so nothing can be harm")
         is_repeated = label in alone.repeated & together.repeated
         found = estimate(of_values(before, after, better), Quantity(most=1.0), repeated=is_repeated)
         rows.append(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
@@ -162,13 +162,13 @@ def named(name: str, queues: Sequence[str], known: Iterable[str]) -> str:
     if not queue:
         return queues[0] if queues else ""
     if not metrics.is_of_queues(metric):
-        raise SojournError(f"`{name}`: {metric} is not a metric of queues; allowed: {metric}, without a queue")
+        raise RunError(f"`{name}`: {metric} is not a metric of queues; allowed: {metric}, without a queue")
     known = list(known)
     if queue not in known:
         if queue == ALL:
-            raise SojournError(
+            raise RunError(
                 f"`{name}`: the queues under test were not measured together; allowed: a scenario with "
                 f"`pooled = true` and several of them, or one of the queues {', '.join(known[:MANY])}"
             )
-        raise SojournError(f"{suggest.unknown('queue', queue, known)}")
+        raise RunError(f"{suggest.unknown('queue', queue, known)}")
     return queue

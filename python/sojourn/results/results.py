@@ -13,7 +13,8 @@ import numpy as np
 
 from sojourn import stats
 from sojourn.base import suggest
-from sojourn.base.core import Document, SojournError, build, version
+from sojourn.base.core import Document, build, version
+from sojourn.base.errors import RunError, SchemeError
 from sojourn.base.units import Time
 from sojourn.model import recorded
 from sojourn.model.scheme import Scheme
@@ -233,7 +234,7 @@ class Results:
         found = found[is_named & (found["replication"] == wanted)]
         if found.empty:
             known = self.series["name"].unique() if len(self.series) else ()
-            raise SojournError(suggest.unknown("time series", name, tables.stems(known)))
+            raise RunError(suggest.unknown("time series", name, tables.stems(known)))
         of = found["name"].str.removeprefix(f"{name}:")
         wide = found.assign(of=of).pivot_table(index="t_s", columns="of", values="value", sort=False, dropna=False)
         return wide.rename_axis(columns=None)
@@ -340,7 +341,7 @@ class Results:
             rows = self._of_queues.get((label, headline.named(metric, self.tested, self._queue_names)), [])
         else:
             if metric not in self._metrics:
-                raise SojournError(suggest.unknown("metric", metric, self.metric_names()))
+                raise RunError(suggest.unknown("metric", metric, self.metric_names()))
             places = self._places[label]
             return [self._rows[place]["replication"] for place in places], self._metrics[metric][places]
         own = sorted((row for row in rows if row["scheme"] == label), key=lambda row: int(row["replication"]))
@@ -368,15 +369,15 @@ class Results:
         rows = tables.rows(self.frames, "groups")
         names = dict.fromkeys(str(row["group"]) for row in rows)
         if group not in names:
-            raise SojournError(f"unknown group of flows `{group}`; there are: {', '.join(names)}")
+            raise RunError(f"unknown group of flows `{group}`; there are: {', '.join(names)}")
         known = tables.metric_names("groups", rows[0])
         if metric not in known:
-            raise SojournError(f"unknown metric `{metric}` of a group of flows; there are: {', '.join(known)}")
+            raise RunError(f"unknown metric `{metric}` of a group of flows; there are: {', '.join(known)}")
         return [row for row in rows if row["group"] == group]
 
     def _phase_rows(self, metric: str, group: str | None, phase: str) -> list[tables.Row]:
         if phase not in self.phase_names:
-            raise SojournError(suggest.unknown("phase", phase, self.phase_names))
+            raise RunError(suggest.unknown("phase", phase, self.phase_names))
         rows = [row for row in tables.rows(self.frames, "phases") if row["phase"] == phase and not row["occurrence"]]
         groups = dict.fromkeys(str(row["group"]) for row in rows)
         # The first row of a run has what is of all flows.
@@ -391,10 +392,10 @@ class Results:
                 first.setdefault((row["scheme"], row["replication"], row["group"]), row)
         rows = list(first.values())
         if group is not None and group not in groups:
-            raise SojournError(suggest.unknown("group of flows", group, [name for name in groups if name]))
+            raise RunError(suggest.unknown("group of flows", group, [name for name in groups if name]))
         known = [*tables.metric_names("phases", rows[0]), "measured_s"]
         if metric not in known:
-            raise SojournError(f"unknown metric `{metric}` of a phase; there are: {', '.join(known)}")
+            raise RunError(f"unknown metric `{metric}` of a phase; there are: {', '.join(known)}")
         return [row for row in rows if row["group"] == (group or "")]
 
     @cached_property
@@ -534,7 +535,7 @@ class Results:
         points, quantity = self.distributions, self.curve(quantity)
         points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
         if points.empty:
-            raise SojournError(f"the results have no distribution of {quantity}")
+            raise RunError(f"the results have no distribution of {quantity}")
         curves = [
             (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
             for _, part in points.groupby("replication")
@@ -557,7 +558,7 @@ class Results:
             (part["scheme"] == self._known(label)) & (part["name"] == name) & (part["replication"] == replication)
         ]
         if part.empty:
-            raise SojournError(f"the results have no time series of {name}: ask for them with series=...")
+            raise RunError(f"the results have no time series of {name}: ask for them with series=...")
         part = part[part["t_s"] > float(self.runs["warm_up_s"].iloc[0])].sort_values("t_s")
         return stats.batch_means(part["value"].to_numpy(dtype=np.float64))
 
@@ -610,7 +611,7 @@ class Results:
         if by == "phase":
             return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 6)
         if by is not None:
-            raise SojournError(f'by={by!r}; allowed: "group", "phase" or None')
+            raise RunError(f'by={by!r}; allowed: "group", "phase" or None')
         return _frame(export.SUMMARY, export.summary(self, names), 4)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -724,7 +725,7 @@ class Results:
         points = self.distributions
         points = points[(points["scheme"] == self._known(label)) & (points["quantity"] == quantity)]
         if points.empty:
-            raise SojournError(f"the results have no distribution of {quantity}")
+            raise RunError(f"the results have no distribution of {quantity}")
         found = []
         for _, part in points.groupby("replication"):
             place = min(int(np.searchsorted(part["cumulative"], share)), len(part) - 1)
@@ -769,7 +770,7 @@ class Results:
     def _stream(self, name: str) -> _native.Table | None:
         """Return a table of the compiled core, if it has these results."""
         if name not in self.frames:
-            raise SojournError(suggest.unknown("table", name, self.frames))
+            raise RunError(suggest.unknown("table", name, self.frames))
         return self.frames.stream(name) if isinstance(self.frames, tables.Tables) else None
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -854,7 +855,7 @@ class Results:
 
     def _known(self, label: str) -> str:
         if label not in self.labels:
-            raise SojournError(suggest.unknown("scheme", label, self.labels))
+            raise SchemeError(suggest.unknown("scheme", label, self.labels))
         return label
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from sojourn import stats
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.model.lines import CLASSES, PINGS, rrul
 from sojourn.results import metrics
 
@@ -51,7 +51,7 @@ class RrulSummary:
     def __post_init__(self) -> None:
         known = {str(flow["name"]) for flow in self.results.scenario["flows"]}
         if not {str(flow["name"]) for flow in rrul()} <= known:
-            raise SojournError(f"the results of {self.results.name!r} have no flows of sj.rrul()")
+            raise RunError(f"the results of {self.results.name!r} have no flows of sj.rrul()")
 
     def goodput_mbit_s(self, label: str, way: str) -> stats.Estimate:
         """Return the sum of the TCP flows of ``download`` or ``upload``, with its 95 % interval.
@@ -69,7 +69,7 @@ class RrulSummary:
             Unknown scheme or direction.
         """
         if way not in ("download", "upload"):
-            raise SojournError(suggest.unknown("direction", way, ("download", "upload")))
+            raise RunError(suggest.unknown("direction", way, ("download", "upload")))
         each = [self.results.values(label, "goodput_bit_s", f"{way}-{name}") for name in CLASSES]
         return self.results.mean(label, np.sum(each, axis=0) / 1e6)
 
@@ -90,7 +90,7 @@ class RrulSummary:
         """
         names = list(PINGS) if ping is None else [ping]
         if unknown := [name for name in names if name not in PINGS]:
-            raise SojournError(suggest.unknown("ping", unknown[0], PINGS))
+            raise RunError(suggest.unknown("ping", unknown[0], PINGS))
         each = [self.results.values(label, "rtt_ms_mean", f"ping-{name.replace(' ', '-')}") for name in names]
         return self.results.mean(label, np.mean(each, axis=0))
 
@@ -161,7 +161,7 @@ class RrulSummary:
         part = self.results.series
         part = part[(part["scheme"] == label) & (part["name"] == name) & (part["replication"] == 0)]
         if part.empty:
-            raise SojournError(f"the results have no time series {name} of {label}: set series.flows=true")
+            raise RunError(f"the results have no time series {name} of {label}: set series.flows=true")
         part = part.sort_values("t_s")
         return part["t_s"].to_numpy(np.float64), part["value"].to_numpy(np.float64) * scale
 
