@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sojourn.base import provided
+
 if TYPE_CHECKING:
     from sojourn.base.core import version
     from sojourn.base.errors import RunError, ScenarioError, SchemeError, SojournError, StoreError
@@ -210,6 +212,15 @@ _HOME = {
 """The module of each name. A module is imported when one of its names is first used, so commands start quickly."""
 
 _PARTS = {"draw": "sojourn.model.draw", "trace": "sojourn.view.trace"}
+
+for _name, _place in {
+    "plots": "sojourn.view.plot:Plots",
+    "report": "sojourn.view.report:render",
+    "notebook": "sojourn.view.report:summary_html",
+    "run folder": "sojourn.plan.folder",
+    "real packets": "sojourn.real.shell.executor",
+}.items():
+    provided.register(_name, _place)
 
 _MODULES = {name: module for module, names in _HOME.items() for name in names}
 

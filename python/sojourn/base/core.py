@@ -183,7 +183,8 @@ def file_beside(name: str, folder: Path) -> Path:
     if name in shipped and not file.is_file():
         file = shipped[name]
     if not file.is_file():
-        raise errors.ScenarioError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {', '.join(shipped)}")
+        known = ", ".join(shipped)
+        raise errors.ScenarioError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {known}")
     return file
 
 

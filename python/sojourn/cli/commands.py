@@ -280,9 +280,9 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
-    from sojourn.plan import inert
+    from sojourn.results import notices
 
-    inert.tell(results.warnings)
+    notices.tell(results.warnings)
     if options.json:
         asked = bool(options.series or options.out or results.scenario.get("series"))
         print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))

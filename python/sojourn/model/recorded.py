@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -109,30 +108,12 @@ def words(account: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Something about a recorded flow that is not as in its capture.
-
-    Parameters
-    ----------
-    flow
-        The group of flows.
-    text
-        One sentence.
-    """
-
-    flow: str
-    text: str
-
-
-def check(scenario: Mapping[str, Any]) -> tuple[LeftOut, ...]:
-    """Return what flows of a canonical scenario send otherwise than their captures have it."""
-    return tuple(
-        LeftOut(flow["name"], f"flow `{flow['name']}`: {capture['file']}: {what}.")
-        for flow in scenario.get("flows", ())
-        if (capture := (flow.get("traffic") or {}).get("capture"))
-        for what in _left_out(capture)
-    )
+def left_out(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what flows of a canonical scenario send otherwise than their captures have it: the flow, a sentence."""
+    for flow in scenario.get("flows", ()):
+        if capture := (flow.get("traffic") or {}).get("capture"):
+            for what in _left_out(capture):
+                yield str(flow["name"]), f"flow `{flow['name']}`: {capture['file']}: {what}."
 
 
 def _left_out(capture: Mapping[str, Any]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from sojourn import stats
-from sojourn.base import toml
+from sojourn.base import provided, toml
 from sojourn.base.core import Document
 from sojourn.base.errors import RunError
 from sojourn.base.processors import cores
@@ -26,7 +26,7 @@ from sojourn.plan.store import Store
 from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
 from sojourn.plugins import loading as plugins
-from sojourn.results import headline, metrics, repeats
+from sojourn.results import headline, metrics, tables
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -105,7 +105,7 @@ class CellState:
     def repeated(self, count: int | None = None) -> bool:
         """Return whether the first replications, by default all, are one run repeated."""
         known = [k for k in range(self.target if count is None else count) if k in self.values]
-        return all(k in self.prints for k in known) and repeats.are([self.prints[k] for k in known])
+        return all(k in self.prints for k in known) and tables.is_one_run([self.prints[k] for k in known])
 
     def rows(self, count: int) -> Iterator[dict[str, Any]]:
         """Yield a row for each queue under test in each of the first `count` replications, with its utilisation."""
@@ -211,12 +211,10 @@ def run(
             raise RunError(f"{name}={value} is impossible; allowed: 1 or more")
     cells = plan if isinstance(plan, Cells) else expand.cells(plan)
     if cells.plan.world == REAL:
-        from sojourn.real.shell.executor import check
-
         if scheduler:
             raise RunError("real packets need this machine's network; allowed: a plan of simulated runs on a cluster")
         # Before anything starts.
-        check(cells)
+        provided.get("real packets").check(cells)
     with Store.writing(folder) as store:
         driver = Driver(cells, store, force=force)
         executor = _executor(cells, store, jobs, scheduler)
@@ -228,9 +226,8 @@ def run(
 
 def _executor(cells: Cells, store: Store, jobs: int | None, scheduler: str | None) -> Executor:
     if cells.plan.world == REAL:
-        from sojourn.real.shell.executor import Packets
-
-        return Packets(store.folder)
+        executor: Executor = provided.get("real packets").Packets(store.folder)
+        return executor
     return Cluster(scheduler) if scheduler else Threads(jobs or cores())
 
 
@@ -366,7 +363,7 @@ class Driver:
         for row, (state, k) in enumerate(good):
             values = found[state.cell.run(k).id(build())]
             if state.may_repeat(values):
-                (state.prints[k],) = repeats.prints(answer.tables["runs"].slice(row, 1).to_pylist())
+                state.prints[k] = tables.fingerprint(answer.tables["runs"].slice(row, 1).to_pylist()[0])
             state.take(k, values)
         self.ran += len(good)
         self._buffer.append(answer.tables)
@@ -467,9 +464,9 @@ def _look_for_repeats(states: Sequence[CellState], store: Store, code: str) -> N
     }
     if wanted:
         runs = store.read("runs", runs=wanted)
-        for identity, one in zip(runs["run"].to_pylist(), repeats.prints(runs.to_pylist()), strict=True):
-            state, k = wanted[identity]
-            state.prints[k] = one
+        for row in runs.to_pylist():
+            state, k = wanted[row["run"]]
+            state.prints[k] = tables.fingerprint(row)
 
 
 def _wanted(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -18,7 +18,8 @@ from sojourn.base.units import auto_interval_ns, from_ns, to_ns
 from sojourn.model.scheme import Scheme, with_parameters
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
 from sojourn.plan.parts import AUTO, NAME, SCHEME, Value, derived_seed, is_name
-from sojourn.results import headline, metrics
+from sojourn.results import headline, metrics, notices
+from sojourn.results.notices import Notice
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -166,6 +167,16 @@ def _check_queues(plan: Plan, scenarios: Iterable[str]) -> None:
         left = {queue: name for queue, name in left.items() if queue not in queues}
     for queue, name in left.items():
         raise ScenarioError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
+
+
+def inert(several: Iterable[Cells]) -> tuple[Notice, ...]:
+    """Return the settings that have no effect in any cell of some plans, see :func:`notices.inert_everywhere`."""
+    runs: dict[str, tuple[str, dict[str, Scheme]]] = {}
+    for one in several:
+        for cell in one:
+            _, schemes = runs.setdefault(cell.scenario, (one.scenarios[cell.scenario], {}))
+            schemes[cell.scheme.text] = replace(cell.scheme, label=cell.label)
+    return notices.inert_everywhere((text, list(schemes.values())) for text, schemes in runs.values())
 
 
 def together(name: str, several: Sequence[Cells]) -> Cells:

@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn.base import foreign, toml, whole_files
+from sojourn.base import foreign, provided, toml, whole_files
 from sojourn.base.errors import SojournError, StoreError
 from sojourn.model.scheme import Scheme
 from sojourn.results import headline, tables
@@ -139,12 +139,17 @@ def staged(folder: str | Path, *, force: bool = True) -> Iterator[Path]:
         raise
 
 
+def replace(results: Results, folder: str | Path, *, force: bool = True) -> None:
+    """Write a run folder whole in the place of an earlier one, see :meth:`sojourn.Results.to_parquet`."""
+    with staged(folder, force=force) as staging:
+        write(results, staging)
+
+
 def write(results: Results, folder: Path, command: str | None = None) -> None:
     """Write every file of a run folder into an existing, empty folder."""
     import pyarrow.parquet as pq
 
     from sojourn.results.text import frame_as_csv
-    from sojourn.view.report import render
 
     meta = describe(results, command)
     _write_json(folder / "meta.json", meta)
@@ -167,7 +172,8 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
         pq.write_table(results.arrow(name), folder / f"{name}.parquet", compression="zstd")
     (folder / "summary.csv").write_text(frame_as_csv(results.summary()), encoding="utf-8")
     # The report is made from what was written, so the same folder always gives the same page.
-    (folder / REPORT).write_text(render(read(folder, type(results))), encoding="utf-8")
+    page: str = provided.get("report")(read(folder, type(results)))
+    (folder / REPORT).write_text(page, encoding="utf-8")
 
 
 def _plugins(results: Results) -> dict[str, bytes]:

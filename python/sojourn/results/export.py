@@ -14,7 +14,7 @@ from sojourn.results import metrics, tables
 from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
-    from sojourn.results.results import Results
+    from sojourn.results.data import ResultData
 
 __all__ = [
     "DIFFERENCES",
@@ -37,7 +37,7 @@ DIFFERENCES: Final = (
 )
 
 
-def summary(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+def summary(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :meth:`sojourn.results.Results.summary`: columns :data:`SUMMARY`."""
     for label in results.labels:
         for name in results.at_queues(results.metric_names() if names is None else names):
@@ -45,13 +45,13 @@ def summary(results: Results, names: Sequence[str] | None = None) -> Iterator[tu
             yield label, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications
 
 
-def _of_queue(results: Results, name: str) -> tuple[str, str]:
+def _of_queue(results: ResultData, name: str) -> tuple[str, str]:
     """Return the queue that a metric is of, empty if it is not of queues, and its name without it."""
     metric, queue = metrics.split(name)
     return queue or (results.queue if metrics.is_of_queues(metric) else ""), metric
 
 
-def summary_by_group(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+def summary_by_group(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a summary of each group of flows: columns :data:`SUMMARY_BY_GROUP`."""
     rows = tables.rows(results.frames, "groups")
     known = tables.metric_names("groups", rows[0]) if rows else []
@@ -64,7 +64,7 @@ def summary_by_group(results: Results, names: Sequence[str] | None = None) -> It
                     yield label, group, name, unit, *_limits(found), found.replications
 
 
-def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+def summary_by_phase(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a summary of each phase: columns :data:`SUMMARY_BY_PHASE`.
 
     The group is empty for all flows and for each queue under test, and then each group of flows in turn.
@@ -85,7 +85,7 @@ def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> It
 
 
 def differences(
-    results: Results, baseline: str | None = None, names: Sequence[str] | None = None
+    results: ResultData, baseline: str | None = None, names: Sequence[str] | None = None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :meth:`sojourn.results.Results.differences`: columns :data:`DIFFERENCES`."""
     base = results.labels[0] if baseline is None else baseline
@@ -105,7 +105,7 @@ def differences(
             )
 
 
-def document(results: Results, *, series: bool) -> Document:
+def document(results: ResultData, *, series: bool) -> Document:
     """Return results as a document; see :meth:`sojourn.results.Results.to_document`.
 
     Parameters
@@ -138,7 +138,7 @@ def document(results: Results, *, series: bool) -> Document:
     }
 
 
-def _runs(results: Results, *, series: bool) -> list[Document]:
+def _runs(results: ResultData, *, series: bool) -> list[Document]:
     names = ("queues", "flows", "groups", "phases", "stations", "series")
     parts = {name: _by_run(tables.rows(results.frames, name)) for name in names}
     rows = tables.rows(results.frames, "runs")

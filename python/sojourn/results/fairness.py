@@ -20,7 +20,7 @@ from sojourn.base.units import Time, from_ns, to_ns
 from sojourn.stats.estimates import EXACT, Floats, Quantity, jain
 
 if TYPE_CHECKING:
-    from sojourn.results.results import Results
+    from sojourn.results.data import ResultData
 
 SERIES: Final = "goodput_bit_s:"
 """How the name of a flow's series begins; the flow's name follows."""
@@ -159,7 +159,7 @@ def early_over_late(shares: Floats, starts: Floats) -> float:
     return float(shares[order[:half]].mean()) / late if late > 0 else math.nan
 
 
-def table(results: Results, flows: str | None = None) -> pd.DataFrame:
+def table(results: ResultData, flows: str | None = None) -> pd.DataFrame:
     """Return every measure of a set of results, see :meth:`sojourn.Results.fairness`."""
     chosen = _chosen(results, flows)
     # The same in all runs.
@@ -178,7 +178,7 @@ def table(results: Results, flows: str | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["scheme", "measure", "mean", "low", "high", "replications"])
 
 
-def over_time(results: Results, window: Time, flows: str | None = None) -> pd.DataFrame:
+def over_time(results: ResultData, window: Time, flows: str | None = None) -> pd.DataFrame:
     """Return the measures of an allocation in windows of time, see :meth:`sojourn.Results.fairness_over_time`."""
     chosen = _chosen(results, flows)
     samples = results.series
@@ -216,7 +216,7 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
     return pd.DataFrame(rows, columns=["scheme", "from_s", "to_s", "measure", "mean", "low", "high", "replications"])
 
 
-def _chosen(results: Results, flows: str | None) -> pd.DataFrame:
+def _chosen(results: ResultData, flows: str | None) -> pd.DataFrame:
     """Return the rows of flows that began, of one transport or group where it is named."""
     begun = results.flows[results.flows["flow_start_s"].notna()]
     if flows is None:
@@ -258,7 +258,7 @@ def _short_over_long(part: pd.DataFrame, warm_up_s: float, end_s: float) -> floa
     return float((rates[short] / alive[short]).mean()) / lasting if lasting > 0 else math.nan
 
 
-def _limits(results: Results, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
+def _limits(results: ResultData, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
     found = results.mean(label, values, of.quantity)
     low, high = (math.nan if limit is None else limit for limit in (found.low, found.high))
     return found.mean, low, high, found.replications

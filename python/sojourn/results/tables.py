@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sojourn import _native
+    from sojourn._native import Reports, Table
 
 NAMES: Final = ("runs", "queues", "flows", "groups", "phases", "stations", "distributions", "series")
 
@@ -94,7 +94,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
     def _start(self, labels: Sequence[str], sections: Sequence[Callable[[str], Any]]) -> None:
         self._runs = list(zip(labels, sections, strict=True))
-        self._native: tuple[_native.Reports, list[int]] | None = None
+        self._native: tuple[Reports, list[int]] | None = None
         self._rows: dict[str, list[Row]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
 
@@ -116,7 +116,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         """The queues under test, the one of the metrics of ``runs`` first: see :mod:`sojourn.results.headline`."""
         return headline.tested(self.rows("queues"))
 
-    def stream(self, name: str) -> _native.Table | None:
+    def stream(self, name: str) -> Table | None:
         """Return a table as an object with ``__arrow_c_stream__``, if the compiled core has the results.
 
         Neither pandas nor pyarrow takes part. Columns, types and units are those of :func:`to_arrow`.
@@ -257,6 +257,21 @@ def _complete(name: str, rows: list[Row]) -> list[Row]:
         {**{column: row[column] for column in fixed}, **{column: number(row.get(column)) for column in names}}
         for row in rows
     ]
+
+
+_NOT_COMPARED: Final = frozenset({"scheme", "replication", "seed", "events", "run", "build", "scenario", "sampled"})
+"""Columns of runs that differ in any case, or measure the simulator."""
+
+
+def fingerprint(run: Mapping[str, Any]) -> str:
+    """Return a text that two rows of ``runs`` share if all their metrics are equal."""
+    # As text, in which two missing values are equal.
+    return repr([value for name, value in run.items() if name not in _NOT_COMPARED])
+
+
+def is_one_run(fingerprints: Sequence[str]) -> bool:
+    """Return whether several runs have the same fingerprint, so that they are one run repeated."""
+    return len(fingerprints) > 1 and len(set(fingerprints)) == 1
 
 
 def empty(name: str) -> pd.DataFrame:

@@ -56,7 +56,7 @@ def summary_html(results: Results) -> str:
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=PackageLoader("sojourn", "report"),
+        loader=PackageLoader("sojourn.view", "report"),
         autoescape=True,
         finalize=escape.html,
         undefined=StrictUndefined,
