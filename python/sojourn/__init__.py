@@ -214,10 +214,13 @@ _HOME = {
 _PARTS = {"draw": "sojourn.model.draw", "trace": "sojourn.view.trace"}
 
 for _name, _place in {
+    "picture of rrul": "sojourn.view.rrul:draw",
     "plots": "sojourn.view.plot:Plots",
     "report": "sojourn.view.report:render",
     "notebook": "sojourn.view.report:summary_html",
     "run folder": "sojourn.plan.folder",
+    "cells of a plan": "sojourn.plan.expand:cells",
+    "driver of plans": "sojourn.plan.runner:run_plan",
     "real packets": "sojourn.real.shell.executor",
 }.items():
     provided.register(_name, _place)

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
@@ -30,7 +30,6 @@ from sojourn.results import headline, metrics, tables
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
-    from sojourn.plan.progress import Watch
 
 BATCH_S: Final = 1.0
 """Duration of a batch on one core: long enough to hide its overhead, and all that a kill can lose."""
@@ -128,6 +127,19 @@ class CellState:
     def may_repeat(self, values: Mapping[str, float]) -> bool:
         """Return whether a replication has the values of those that are there, as far as they were read."""
         return all(_same(values, other) for other in self.values.values())
+
+
+class Watch(Protocol):
+    """Shows the progress of a plan."""
+
+    def start(self, driver: Driver, executor: Executor) -> None:
+        """Before the first run."""
+
+    def show(self, driver: Driver) -> None:
+        """Called from time to time."""
+
+    def stop(self, driver: Driver) -> None:
+        """After the last run."""
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from sojourn.base import provided
 from sojourn.model.scheme import Scheme
 from sojourn.plan.identity import SIMULATED
 from sojourn.plan.parts import AUTO, Factor, Figure, Precision, Variation
@@ -13,7 +13,6 @@ from sojourn.plan.parts import AUTO, Factor, Figure, Precision, Variation
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sojourn.plan.execute import Outcome
 
 USUAL: Final = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s")
 """The metrics that a plan shows unless it names others."""
@@ -107,15 +106,13 @@ class Plan:
 
     def check(self) -> Plan:
         """Raise :class:`SojournError` unless every cell of the plan is possible; return the plan."""
-        from sojourn.plan.expand import cells
-
-        cells(self)
+        provided.get("cells of a plan")(self)
         return self
 
     def run(
         self, store: str | Path, *, jobs: int | None = None, force: bool = False, progress: bool | None = None
-    ) -> Outcome:
-        """Run what a store does not hold yet, and return what is there then.
+    ) -> Any:
+        """Run what a store does not hold yet, and return the :class:`sojourn.plan.execute.Outcome`.
 
         Parameters
         ----------
@@ -128,8 +125,4 @@ class Plan:
         progress
             Whether to show how far it is on standard error; by default if that is a terminal.
         """
-        from sojourn.plan.execute import run
-        from sojourn.plan.progress import for_stderr
-
-        is_shown = sys.stderr.isatty() if progress is None else progress
-        return run(self, store, jobs=jobs, force=force, watch=for_stderr() if is_shown else None)
+        return provided.get("driver of plans")(self, store, jobs=jobs, force=force, progress=progress)

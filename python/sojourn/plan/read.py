@@ -431,23 +431,12 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
     made = []
     for state in states(cells, store, wanted):
         for name in headline.shown(state.tested, wanted):
-            found, (metric, queue) = state.estimate(name), metrics.split(name)
-            low, high = (math.nan if end is None else end for end in (found.low, found.high))
-            made.append(
-                {
-                    "cell": state.cell.number,
-                    SCHEME: state.cell.label,
-                    **state.cell.levels,
-                    "queue": queue,
-                    "metric": metric,
-                    "unit": metrics.unit_of(name),
-                    "mean": found.mean,
-                    "low": low,
-                    "high": high,
-                    "replications": found.replications,
-                }
-            )
-    return pd.DataFrame(made)
+            metric, queue = metrics.split(name)
+            estimate = tables.limits(state.estimate(name))
+            made.append((*_key(state), queue, metric, metrics.unit_of(name), *estimate))
+    factors = [factor.name for factor in cells.plan.factors]
+    columns = ["cell", SCHEME, *factors, "queue", "metric", "unit", "mean", "low", "high", "replications"]
+    return pd.DataFrame(made, columns=columns)
 
 
 def arrow(data: pd.DataFrame, table: str) -> pa.Table:

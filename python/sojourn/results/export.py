@@ -11,7 +11,6 @@ import numpy as np
 from sojourn import stats
 from sojourn.base.core import Document
 from sojourn.results import metrics, tables
-from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
     from sojourn.results.data import ResultData
@@ -42,7 +41,7 @@ def summary(results: ResultData, names: Sequence[str] | None = None) -> Iterator
     for label in results.labels:
         for name in results.at_queues(results.metric_names() if names is None else names):
             found = results.estimate(label, name)
-            yield label, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications
+            yield label, *_of_queue(results, name), metrics.unit_of(name), *tables.limits(found)
 
 
 def _of_queue(results: ResultData, name: str) -> tuple[str, str]:
@@ -61,7 +60,7 @@ def summary_by_group(results: ResultData, names: Sequence[str] | None = None) ->
                 found = results.estimate(label, name, group)
                 if found.replications or names is not None:
                     unit = metrics.unit_of(name, "group")
-                    yield label, group, name, unit, *_limits(found), found.replications
+                    yield label, group, name, unit, *tables.limits(found)
 
 
 def summary_by_phase(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
@@ -81,7 +80,7 @@ def summary_by_phase(results: ResultData, names: Sequence[str] | None = None) ->
                     if found.replications or (names is not None and not group):
                         unit = metrics.unit_of(name, "group" if group else "run")
                         of = ("", name) if group else _of_queue(results, name)
-                        yield label, phase, group, *of, unit, *_limits(found), found.replications
+                        yield label, phase, group, *of, unit, *tables.limits(found)
 
 
 def differences(
@@ -98,10 +97,10 @@ def differences(
             continue
         for name in chosen:
             found, size = results.difference(label, name, base), results.effect(label, name, base)
-            limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
+            sizes = (math.nan if limit is None else limit for limit in (size.low, size.high))
             yield (
-                *(label, base, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications),
-                *(size.size, *limits, size.p, holm[name][label]),
+                *(label, base, *_of_queue(results, name), metrics.unit_of(name), *tables.limits(found)),
+                *(size.size, *sizes, size.p, holm[name][label]),
             )
 
 
@@ -162,14 +161,6 @@ def _runs(results: ResultData, *, series: bool) -> list[Document]:
             ]
         runs.append(run)
     return runs
-
-
-def _limits(found: Estimate) -> tuple[float, float, float]:
-    return (
-        found.mean,
-        math.nan if found.low is None else found.low,
-        math.nan if found.high is None else found.high,
-    )
 
 
 def _with_interval(columns: Sequence[str], values: Sequence[Any]) -> Document:

@@ -17,6 +17,7 @@ import pandas as pd
 from sojourn.base import suggest
 from sojourn.base.errors import RunError
 from sojourn.base.units import Time, from_ns, to_ns
+from sojourn.results import tables
 from sojourn.stats.estimates import EXACT, Floats, Quantity, jain
 
 if TYPE_CHECKING:
@@ -173,9 +174,10 @@ def table(results: ResultData, flows: str | None = None) -> pd.DataFrame:
             for replication, part in everything.groupby("replication", sort=True)
         ]
         rows += [
-            (label, one.name, *_limits(results, label, [run[one.name] for run in found], one)) for one in MEASURES
+            (label, one.name, *tables.limits(results.mean(label, [run[one.name] for run in found], one.quantity)))
+            for one in MEASURES
         ]
-    return pd.DataFrame(rows, columns=["scheme", "measure", "mean", "low", "high", "replications"])
+    return tables.frame(["scheme", "measure", "mean", "low", "high", "replications"], rows, 2)
 
 
 def over_time(results: ResultData, window: Time, flows: str | None = None) -> pd.DataFrame:
@@ -211,9 +213,11 @@ def over_time(results: ResultData, window: Time, flows: str | None = None) -> pd
             of_window = of_scheme[of_scheme["window"] == place]
             parts = [part["mean"].to_numpy(dtype=np.float64) for _, part in of_window.groupby("replication")]
             for name, measure in OVER_TIME.items():
-                limits = _limits(results, label, [measure(part) for part in parts], _MEASURES[name])
+                limits = tables.limits(
+                    results.mean(label, [measure(part) for part in parts], _MEASURES[name].quantity)
+                )
                 rows.append((label, place * length_s, (place + 1) * length_s, name, *limits))
-    return pd.DataFrame(rows, columns=["scheme", "from_s", "to_s", "measure", "mean", "low", "high", "replications"])
+    return tables.frame(["scheme", "from_s", "to_s", "measure", "mean", "low", "high", "replications"], rows, 4)
 
 
 def _chosen(results: ResultData, flows: str | None) -> pd.DataFrame:
@@ -256,9 +260,3 @@ def _short_over_long(part: pd.DataFrame, warm_up_s: float, end_s: float) -> floa
         return math.nan
     lasting = float((rates[long] / alive[long]).mean())
     return float((rates[short] / alive[short]).mean()) / lasting if lasting > 0 else math.nan
-
-
-def _limits(results: ResultData, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
-    found = results.mean(label, values, of.quantity)
-    low, high = (math.nan if limit is None else limit for limit in (found.low, found.high))
-    return found.mean, low, high, found.replications

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sojourn.base.errors import RunError
-from sojourn.results import metrics
+from sojourn.results import metrics, tables
 from sojourn.stats.estimates import Floats, Quantity, estimate
 
 if TYPE_CHECKING:
@@ -106,11 +106,9 @@ def harm(alone: Results, together: Results, metric: str = "goodput_bit_s", group
             raise RunError(f"metric {metric!r}: neither high nor low values are better, so nothing can be harm")
         is_repeated = label in alone.repeated & together.repeated
         found = estimate(of_values(before, after, better), Quantity(most=1.0), repeated=is_repeated)
-        rows.append(
-            (label, metric, _mean(before), _mean(after), found.mean, found.low, found.high, found.replications)
-        )
+        rows.append((label, metric, _mean(before), _mean(after), *tables.limits(found)))
     columns = ["scheme", "metric", "alone", "together", "harm", "low", "high", "replications"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[2:7], "float64"))
+    return tables.frame(columns, rows, 2)
 
 
 def _mean(values: Floats) -> float:

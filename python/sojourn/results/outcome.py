@@ -16,6 +16,7 @@ import pandas as pd
 from sojourn.base import suggest
 from sojourn.base.errors import RunError
 from sojourn.base.units import Rate, Time, to_bit_s, to_ns
+from sojourn.results import tables
 from sojourn.stats.estimates import Floats, Quantity
 
 if TYPE_CHECKING:
@@ -180,9 +181,9 @@ def quality_of_outcome(results: Results, needs: Requirements, group: str | None 
             found.append(score(delays, dropped / sent if sent else 0.0, goodput, needs))
         for part in PARTS:
             one = results.mean(label, [run[part] for run in found], _PERCENT)
-            rows.append((label, part, one.mean, one.low, one.high, one.replications))
+            rows.append((label, part, *tables.limits(one)))
     columns = ["scheme", "part", "mean", "low", "high", "replications"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(("mean", "low", "high"), "float64"))
+    return tables.frame(columns, rows, 2)
 
 
 def _quantile(curve: pd.DataFrame, share: float) -> float:

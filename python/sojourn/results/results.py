@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,6 +14,7 @@ from sojourn.base.units import Time
 from sojourn.results import export, notices
 from sojourn.results.data import ResultData
 from sojourn.results.notices import Notice
+from sojourn.results.tables import frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,12 +67,12 @@ class Results(ResultData):
             Unknown metric, or another `by`.
         """
         if by == "group":
-            return _frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
+            return frame(export.SUMMARY_BY_GROUP, export.summary_by_group(self, names), 4)
         if by == "phase":
-            return _frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 6)
+            return frame(export.SUMMARY_BY_PHASE, export.summary_by_phase(self, names), 6)
         if by is not None:
             raise RunError(f'by={by!r}; allowed: "group", "phase" or None')
-        return _frame(export.SUMMARY, export.summary(self, names), 4)
+        return frame(export.SUMMARY, export.summary(self, names), 4)
 
     def differences(self, baseline: str | None = None, names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return every metric's paired difference to a baseline scheme.
@@ -98,7 +99,7 @@ class Results(ResultData):
             Unknown scheme or metric.
         """
         base = None if baseline is None else self._known(baseline)
-        return _frame(export.DIFFERENCES, export.differences(self, base, names), 5)
+        return frame(export.DIFFERENCES, export.differences(self, base, names), 5)
 
     def fairness(self, flows: str | None = None) -> pd.DataFrame:
         """Return measures of fairness among the flows that began, with 95 % intervals over replications.
@@ -229,11 +230,3 @@ class Results(ResultData):
 
     def _repr_html_(self) -> str:
         return self._html
-
-
-def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]], first: int) -> pd.DataFrame:
-    """Make a table whose columns from `first` on are numbers."""
-    import pandas as pd
-
-    numbers = [name for name in columns[first:] if name != "replications"]
-    return pd.DataFrame(list(rows), columns=list(columns)).astype(dict.fromkeys(numbers, "float64"))

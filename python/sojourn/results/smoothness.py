@@ -10,6 +10,7 @@ import pandas as pd
 
 from sojourn.base import suggest
 from sojourn.base.errors import RunError
+from sojourn.results import tables
 from sojourn.results.fairness import SERIES
 from sojourn.stats.estimates import Floats
 
@@ -105,9 +106,9 @@ def goodput_over_intervals(
                 runs.append({key: _known_mean([one[key] for one in measured]) for key in _NAMES})
             for measure in _NAMES:
                 one = results.mean(label, [run[measure] for run in runs])
-                rows.append((label, name, measure, one.mean, one.low, one.high, one.replications))
+                rows.append((label, name, measure, *tables.limits(one)))
     columns = ["scheme", "group", "measure", "mean", "low", "high", "replications"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:6], "float64"))
+    return tables.frame(columns, rows, 3)
 
 
 def _by_flow(samples: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:

@@ -29,7 +29,7 @@ from sojourn.studies.papers.model import Condition, Paper, Reading
 from sojourn.studies.papers.runs import slug
 
 if TYPE_CHECKING:
-    from sojourn.plan.progress import Watch
+    from sojourn.plan.execute import Watch
 
 MODE: Final = "{mode}"
 """In the text of a scheme: what a paper computes for each condition."""
