@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn.model.scheme import Scheme
-from sojourn.plan.document import load, loads
+from sojourn.plan.document import dumps, load, loads
 from sojourn.plan.expand import Cell, Cells, cells
 from sojourn.plan.manifest import StoreDamagedError
-from sojourn.plan.model import Plan
-from sojourn.plan.parts import Factor, Figure, Precision, Variation
-from sojourn.plan.text import dumps
+from sojourn.plan.model import Factor, Figure, Plan, Precision, Variation
 from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.plan.parts import Value
+    from sojourn.plan.model import Value
     from sojourn.results.results import Results
 
 __all__ = [

@@ -148,7 +148,7 @@ class Cluster:
             try:
                 workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             except OSError:
-                raise self._gone() from None
+                raise self._unreachable() from None
             self._width = max(sum(worker["nthreads"] for worker in workers), 1)
             self._looked = time.monotonic()
         return self._width
@@ -162,17 +162,17 @@ class Cluster:
         """Hand a batch over."""
         future = self._client.submit(worker.run, batch, pure=False, key=f"sojourn-{id(self)}-{number}")
         self._futures[number] = future
-        future.add_done_callback(self._told(number))
+        future.add_done_callback(self._when_done(number))
 
-    def _told(self, number: int) -> Callable[[Any], None]:
-        def told(future: Any) -> None:
+    def _when_done(self, number: int) -> Callable[[Any], None]:
+        def put(future: Any) -> None:
             try:
                 answer: Done | BaseException = future.result() if future.status == "finished" else _why(future)
             except BaseException as error:
                 answer = error
             self._done.put((number, answer))
 
-        return told
+        return put
 
     def next(self, timeout_s: float) -> Answer | None:
         """Wait for a batch to end."""
@@ -199,9 +199,9 @@ class Cluster:
 
     def _check_scheduler(self) -> None:
         if self._client.status != "running":
-            raise self._gone()
+            raise self._unreachable()
 
-    def _gone(self) -> RunError:
+    def _unreachable(self) -> RunError:
         return RunError(
             f"the Dask scheduler at {self._address} is gone; "
             "finished runs are in the store, the same command continues"

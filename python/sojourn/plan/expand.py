@@ -17,7 +17,7 @@ from sojourn.base.errors import ScenarioError, SojournError
 from sojourn.base.units import auto_interval_ns, from_ns, to_ns
 from sojourn.model.scheme import Scheme, with_parameters
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
-from sojourn.plan.parts import AUTO, NAME, SCHEME, Value, derived_seed, is_name
+from sojourn.plan.model import AUTO, NAME, SCHEME, Value, derived_seed, is_name
 from sojourn.results import headline, metrics, notices
 from sojourn.results.notices import Notice
 
@@ -179,7 +179,7 @@ def inert(several: Iterable[Cells]) -> tuple[Notice, ...]:
     return notices.inert_everywhere((text, list(schemes.values())) for text, schemes in runs.values())
 
 
-def together(name: str, several: Sequence[Cells]) -> Cells:
+def combined(name: str, several: Sequence[Cells]) -> Cells:
     """Return the cells of several plans as those of one, so that they run together; a run in two plans is one cell.
 
     Goals and metrics are those of the first.

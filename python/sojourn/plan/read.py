@@ -17,7 +17,7 @@ from sojourn.base.units import NUMBER
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
-from sojourn.plan.parts import SCHEME, Value
+from sojourn.plan.model import SCHEME, Value
 from sojourn.plan.store import Store
 from sojourn.results import export, headline, metrics, notices, tables
 from sojourn.results.notices import Notice

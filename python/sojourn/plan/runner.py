@@ -343,20 +343,20 @@ def _world(world: str, runs: pd.DataFrame) -> dict[str, Any]:
     if world == SIMULATED:
         return {}
     ways, late = {}, []
-    for told in tables.rows({"runs": runs}, "runs"):
+    for run in tables.rows({"runs": runs}, "runs"):
 
-        def of(metric: str, told: tables.Row = told) -> float | None:
-            value = told.get(metric)
+        def of(metric: str, run: tables.Row = run) -> float | None:
+            value = run.get(metric)
             return None if value is None or math.isnan(value) else value
 
-        name = f"{told['scheme']}, replication {told['replication']}"
+        name = f"{run['scheme']}, replication {run['replication']}"
         ways[name] = {
             "lateness_s": {
                 f"{key}_s": None if (ms := of(f"lateness_ms_{key}")) is None else ms / 1e3
                 for key in ("mean", "p99", "max")
             },
             "dated_late_s": {"mean_s": None if (ms := of("dated_late_ms_mean")) is None else ms / 1e3},
-            "lost_rate_s": (of("late_ratio") or 0.0) * told["measured_s"],
+            "lost_rate_s": (of("late_ratio") or 0.0) * run["measured_s"],
             "repeated": int(of("repeated_runs") or 0),
         }
         if of("marked_late_runs"):
@@ -367,8 +367,8 @@ def _world(world: str, runs: pd.DataFrame) -> dict[str, Any]:
 def _make_room(place: Path, plan: Plan, *, force: bool) -> None:
     """Refuse a folder that holds anything but this comparison, unfinished; with `force`, remove earlier results."""
     from sojourn.plan import folder
+    from sojourn.plan.document import dumps
     from sojourn.plan.store import Store
-    from sojourn.plan.text import dumps
 
     folder.refuse_foreign(place)
     if not place.exists() or not any(place.iterdir()):
@@ -378,7 +378,7 @@ def _make_room(place: Path, plan: Plan, *, force: bool) -> None:
         return
     if (place / "meta.json").exists():
         folder.refuse_results(place, force=False)
-    if Store.is_there(place):
+    if Store.exists(place):
         plans = Store.open(place).plans()
         if set(plans) - {PLAN}:
             raise StoreError(f"{place} is a store of plans: name another folder")
@@ -403,9 +403,9 @@ def _clear(place: Path) -> None:
 def _checked(scenario: Document, replicates: int, seed: int | None, jobs: int | None) -> tuple[int, int]:
     """Return the first seed and the number of threads."""
     first_seed = int(scenario.get("seed", 1)) if seed is None else seed
-    whole("replicates", replicates, 1, 1_000_000)
-    whole("seed", first_seed, 0, GREATEST_SEED)
-    return first_seed, cores() if jobs is None else whole("jobs", jobs, 1, 4096)
+    whole_number("replicates", replicates, 1, 1_000_000)
+    whole_number("seed", first_seed, 0, GREATEST_SEED)
+    return first_seed, cores() if jobs is None else whole_number("jobs", jobs, 1, 4096)
 
 
 def _meta(series: Series) -> dict[str, str | None]:
@@ -424,7 +424,7 @@ def _series(series: Series, scenario: Document, replication: int) -> str | None:
     return str(from_ns(auto_interval_ns(str(scenario["duration"]))))
 
 
-def whole(name: str, value: int, least: int, greatest: int) -> int:
+def whole_number(name: str, value: int, least: int, greatest: int) -> int:
     """Return a whole number that lies between two others.
 
     Raises

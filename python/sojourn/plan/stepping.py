@@ -19,7 +19,7 @@ from sojourn.base.errors import RunError
 from sojourn.base.units import Time, from_ns, to_ns
 from sojourn.model.network import Network
 from sojourn.model.scheme import Scheme, SchemeLike, as_schemes
-from sojourn.plan.runner import GREATEST_SEED, whole
+from sojourn.plan.runner import GREATEST_SEED, whole_number
 from sojourn.results import tables
 from sojourn.results.results import Results
 
@@ -147,8 +147,8 @@ class Simulation:
         self._scenario: Document = network.canonical()
         self._scheme = None if scheme is None else as_schemes([scheme])[0]
         self._seed = int(self._scenario.get("seed", 1)) if seed is None else seed
-        whole("seed", self._seed, 0, GREATEST_SEED)
-        whole("replication", replication, 0, GREATEST_SEED)
+        whole_number("seed", self._seed, 0, GREATEST_SEED)
+        whole_number("replication", replication, 0, GREATEST_SEED)
         task = {
             "scheme": self._scheme and self._scheme.text,
             "seed": self._seed,

@@ -92,7 +92,7 @@ class Store:
         return store
 
     @classmethod
-    def is_there(cls, folder: str | Path) -> bool:
+    def exists(cls, folder: str | Path) -> bool:
         """Return whether a folder is a store, intact or damaged."""
         return any((Path(folder) / name).exists() for name in (MARK, MANIFEST))
 
@@ -290,7 +290,7 @@ class Store:
         try:
             found = foreign.read_bytes(self.folder / MARK, within=self.folder)
         except OSError as error:
-            if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
+            if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.exists(self.folder):
                 raise StoreError(
                     f"{self.folder} is not a store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
                 ) from None
@@ -339,8 +339,8 @@ class Store:
         """Remove the failures of runs that have succeeded since."""
         there = {path for path in self._files if path.startswith("failed/")}
         paths = [f"failed/{identity}{suffix}" for identity in identities for suffix in (".txt", ".toml")]
-        if gone := there.intersection(paths):
-            self._commit({}, gone)
+        if removed := there.intersection(paths):
+            self._commit({}, removed)
 
     def remove(self, identities: set[str]) -> None:
         """Take runs out of the store."""
@@ -389,17 +389,17 @@ class Store:
             found = [self._table(f"{table}/{name}") for name in self._with(table, names)]
             whole = pa.concat_tables([*found, rows.schema(table).empty_table()], promote_options="default")
             if without:
-                gone = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
-                whole = whole.filter(pc.invert(gone))
+                removed = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
+                whole = whole.filter(pc.invert(removed))
             merged[table] = ordered(whole)
         self._write_part(merged, replaces=names)
 
     def _write_part(self, tables: dict[str, pa.Table], replaces: Sequence[str] = ()) -> None:
         new = part(tables)
-        gone = {path for name in replaces for table in DATA if (path := f"{table}/{name}") in self._files}
-        self._commit(new, gone.difference(new))
+        removed = {path for name in replaces for table in DATA if (path := f"{table}/{name}") in self._files}
+        self._commit(new, removed.difference(new))
 
-    def _commit(self, new: Mapping[str, bytes], gone: Iterable[str] = ()) -> None:
+    def _commit(self, new: Mapping[str, bytes], removed: Iterable[str] = ()) -> None:
         """Write files in their order, then the manifest, then remove others: all of it or, for readers, nothing."""
         contents = {path: Content.of(content) for path, content in new.items()}
         # Until a file is replaced it is right as it was, and from then on as it will be.
@@ -414,7 +414,7 @@ class Store:
             whole_files.put(self.folder / path, content)
         for folder in dict.fromkeys((self.folder / path).parent for path in new):
             whole_files.flush(folder)
-        away = set(gone)
+        away = set(removed)
         kept = {path: found for path, found in self._files.items() if path not in away}
         self._publish({**kept, **{path: (content,) for path, content in contents.items()}})
         for path in away:
@@ -430,7 +430,7 @@ class Store:
 
     def _refuse_others(self) -> None:
         """Raise if the folder holds anything but a store, or what an interrupted writer left of making one."""
-        if self.is_there(self.folder) or not self.folder.exists():
+        if self.exists(self.folder) or not self.folder.exists():
             return
         if not self.folder.is_dir():
             raise StoreError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")

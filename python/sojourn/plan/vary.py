@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn.base.errors import ScenarioError
 from sojourn.base.units import NUMBER, Quantity
-from sojourn.plan.parts import Factor, Scale, Value, Variation
+from sojourn.plan.model import Factor, Scale, Value, Variation
 
 _QUANTITY: Final = re.compile(rf"\s*([+-]?{NUMBER}(?:[eE][+-]?[0-9]+)?)\s*(|[^\s0-9.].*?)\s*")
 

@@ -355,7 +355,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 def _compare(place: Path) -> tuple[dict[str, tuple[Content, ...]], list[Damage]]:
     """Return what a store must hold, by whichever manifest is whole, and what is damaged."""
-    if not Store.is_there(place):
+    if not Store.exists(place):
         Store.open(place)
     damaged: list[Damage] = []
     listed: list[dict[str, tuple[Content, ...]]] = []
