@@ -39,13 +39,13 @@ def fraction_bar(wanted: bool | None, runs: int) -> Iterator[Callable[[int, floa
     from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     times = (TimeRemainingColumn(), TextColumn("left,"), TimeElapsedColumn(), TextColumn("elapsed"))
-    with _bar("simulating", 1.0, 0.0, *times) as bar:
+    with _bar("simulating", 1.0, 0, *times) as bar:
         yield lambda finished, fraction: bar.update(
             bar.task_ids[0], completed=fraction, description=f"{finished} of {runs} run{'s' * (runs > 1)}"
         )
 
 
-def _bar(text: str, total: float, completed: float, *more: ProgressColumn) -> Progress:
+def _bar(text: str, total: float, completed: int, *more: ProgressColumn) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 

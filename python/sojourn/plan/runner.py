@@ -329,8 +329,9 @@ def _write(results: Results, place: Path, command: str | None) -> None:
     from sojourn.plan import folder
 
     # On the same file system.
-    beside = {"prefix": f".{place.name}.", "suffix": ".partial", "dir": place.parent}
-    with tempfile.TemporaryDirectory(**beside, ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix=f".{place.name}.", suffix=".partial", dir=place.parent, ignore_cleanup_errors=True
+    ) as temporary:
         staging = Path(temporary)
         folder.write(results, staging, command)
         # With meta.json the comparison is finished.

@@ -104,13 +104,15 @@ def differences(
             )
 
 
-def document(results: ResultData, *, series: bool) -> Document:
+def document(results: ResultData, warnings: Iterable[str], *, series: bool) -> Document:
     """Return results as a document; see :meth:`sojourn.results.Results.to_document`.
 
     Parameters
     ----------
     results
         The results.
+    warnings
+        Sentences to know before they are used.
     series
         Whether to include their time series.
     """
@@ -133,7 +135,7 @@ def document(results: ResultData, *, series: bool) -> Document:
         "runs": _runs(results, series=series),
         "summary": [_with_interval(SUMMARY, row) for row in summary(results)],
         "differences": [_with_interval(DIFFERENCES, row) for row in differences(results)],
-        "warnings": [found.text for found in results.warnings],
+        "warnings": list(warnings),
     }
 
 

@@ -111,7 +111,7 @@ def inert_everywhere(runs: Iterable[tuple[Document | str, Sequence[Scheme]]]) ->
     seen: dict[str, set[tuple[str, str]]] = {}
     for text, schemes in runs:
         scenario: Document = json.loads(text) if isinstance(text, str) else text
-        found = {(*one.where, one.what): one for one in inert(scenario, schemes)}
+        found = {(one.where[0], one.what): one for one in inert(scenario, schemes)}
         present = {one.label for one in schemes} | {str(flow["name"]) for flow in scenario.get("flows", ())}
         for where in present:
             own = {key for key in found if key[0] == where}

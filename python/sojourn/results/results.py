@@ -217,7 +217,7 @@ class Results(ResultData):
         -----
         It holds nothing that changes from one execution to the next: no date, no path, no thread count.
         """
-        return export.document(self, series=series)
+        return export.document(self, [one.text for one in self.warnings], series=series)
 
     @property
     def plot(self) -> Any:
