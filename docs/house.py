@@ -26,16 +26,6 @@ PACKAGE: Final = ROOT / "python" / "sojourn"
 IMAGES: Final = ROOT / "docs" / "images"
 WIDTHS: Final = {"": 960, "-narrow": 380}
 
-MODULES: Final = {
-    "core": "core escape foreign nesting suggest by_name processors whole_files toml wording",
-    "scenarios": "units draw traffic mix recorded scheme network topologies lines linux_tcp",
-    "metrics": "metrics headline tables",
-    "results": "results export inert groups applications folder under_load",
-    "pictures": "palette canvas plot multiples capacity trace",
-    "runs": "runner comparison stepping demo traces working_conditions",
-}
-"""Modules directly in the package; each of its folders is a part by itself."""
-
 NATIVE: Final = "sojourn._native"
 CRATE: Final = "sojourn-"
 BENCH: Final = "sojourn-bench-"
@@ -65,12 +55,9 @@ def part_of(module: str) -> str:
     first = (*module.split("."), "", "")[1]
     if not first or first in ("__main__", "_native"):
         return ""
-    if (PACKAGE / first).is_dir():
-        return first
-    found = [part for part, names in MODULES.items() if first in names.split()]
-    if not found:
-        raise HouseError(f"{first}.py is in no part of the picture; add it to MODULES in docs/house.py")
-    return found[0]
+    if not (PACKAGE / first).is_dir():
+        raise HouseError(f"{first}.py is in no part of the package; move it into one of its folders")
+    return first
 
 
 def packages() -> dict[str, set[str]]:
@@ -235,9 +222,8 @@ def house(width: int) -> str:
         arrows.append(arrow([*points, (last.x, last.y)]))
     body = [*arrows, *(box.svg(line) for name, box in boxes.items() if " " not in name)]
     y += 6 - gap
-    lines = [f"{part}: {', '.join(names.split())}" for part, names in MODULES.items()]
-    lines.insert(0, "Orange: crates. Blue: the Python package; an arrow is an import. Arrows that follow from others "
-                    "are left out.")  # fmt: skip
+    lines = ["Orange: crates. Blue: the Python package; an arrow is an import. Arrows that follow from others "
+             "are left out."]  # fmt: skip
     wrapped = [own for text in lines for own in textwrap.wrap(text, 132 if width > 600 else 58)]
     for text in wrapped:
         y += line

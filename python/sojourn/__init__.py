@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sojourn.base import provided
+from sojourn.base import lazy, provided
 
 if TYPE_CHECKING:
     from sojourn.base.core import version
@@ -211,8 +211,6 @@ _HOME = {
 }
 """The module of each name. A module is imported when one of its names is first used, so commands start quickly."""
 
-_PARTS = {"draw": "sojourn.model.draw", "trace": "sojourn.view.trace"}
-
 for _name, _place in {
     "picture of rrul": "sojourn.view.rrul:draw",
     "plots": "sojourn.view.plot:Plots",
@@ -225,20 +223,15 @@ for _name, _place in {
 }.items():
     provided.register(_name, _place)
 
-_MODULES = {name: module for module, names in _HOME.items() for name in names}
+_value = lazy.names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value = __getattr__("version")()
-    elif name in _MODULES:
-        value = getattr(import_module(_MODULES[name]), name)
-    elif name in _PARTS:
-        value = import_module(_PARTS[name])
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return _value("version")()
+    if name in ("draw", "trace"):
+        return import_module(f"sojourn.{'model' if name == 'draw' else 'view'}.{name}")
+    return _value(name)
 
 
 def __dir__() -> list[str]:

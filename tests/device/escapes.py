@@ -185,9 +185,9 @@ PYTHON: dict[str, str] = {
     "take a number from the process": "import os; GAIN = os.getpid() % 100 / 100",
     "answer in place of the check": "import os\nfor fd in range(64):\n"
     '    try: os.write(fd, b\'0 [["codel", "python", ""]]\\n\')\n    except OSError: pass\nos._exit(0)',
-    "make its methods pass for others": "from sojourn.plugins import loadingn"
+    "make its methods pass for others": "from sojourn.plugins import loading\n"
     "loading.shipped_in = lambda names: [loading.Shipped('x@000000000000', 'python', 'import os; os.abort()')]",
-    "change the suite": "from sojourn import _nativen_native.plugin_judge = lambda *_: Nonenimport sysn"
+    "change the suite": "from sojourn import _native\n_native.plugin_judge = lambda *_: None\nimport sys\n"
     "GAIN = 0.5 if 'compare' in sys.argv else 0.0",
 }
 METHODS: dict[str, str] = {

@@ -432,13 +432,13 @@ def test_a_kill_while_results_are_written_leaves_no_part_of_them(tmp_path: Path)
     words = ["--down", "20Mbit/s", "--out", "new/run", "--", "true"]
     stuck = (
         "import sys, time\n"
-        "from sojourn import foldern"
+        "from sojourn.plan import folder\n"
         "def slow(results, staging, command):\n"
         "    (staging / 'part').write_text('x')\n"
         "    print('writing', flush=True)\n"
         "    time.sleep(1000)\n"
         "folder.write = slow\n"
-        "from sojourn.cli import mainn"
+        "from sojourn.cli import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     process = subprocess.Popen(

@@ -10,11 +10,10 @@ import pytest
 
 import sojourn as sj
 from sojourn.base.core import Document
-from sojourn.cli import doctor
 from sojourn.plan import execute, expand, loads, runner
 from sojourn.plan.identity import Run
 from sojourn.plan.store import Store
-from sojourn.real.shell import carry, executor, flows
+from sojourn.real.shell import carry, doctor, executor, flows
 from sojourn.real.shell.outcome import Outcome
 
 SCENARIO = """

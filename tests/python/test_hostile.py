@@ -78,54 +78,60 @@ def test_an_attempt_is_held_or_harmless(title: str, made: Path, tmp_path: Path) 
 # Readers.
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "core": ("x.trace", trace.read),
-    "network": ("x.toml", sj.load),
+    "base.core": ("x.trace", trace.read),
+    "model.network": ("x.toml", sj.load),
     "plan.document": ("x.toml", plan.load),
     "plugins.loading": ("x.py", loading.load),
     "plugins.loading, a library": ("x.so", loading.load),
     "plugins.recorded": ("x.txt", lambda file: recorded.repeat("codel", file, recorded.read(file))),
-    "topology.read": ("x.graphml", topology.load),
-    "topology.read, packed": ("x.txt.bz2", topology.load),
-    "topology.routing": ("x.csv", lambda file: routing.read_routes(file, topology.parse("a, b", source="net"))),
-    "topology.traffic": ("x.csv", lambda file: demands.demands(topology.parse("a, b", source="net"), file)),
-    "device.windows": ("x.db", windows.read),
-    "tune.plan": ("x.toml", tuning.Plan.read),
-    "papers.checks": ("x.toml", checks.read_toml),
-    "papers.documents": ("x.csv", documents._published),
+    "studies.topology.read": ("x.graphml", topology.load),
+    "studies.topology.read, packed": ("x.txt.bz2", topology.load),
+    "studies.topology.routing": (
+        "x.csv",
+        lambda file: routing.read_routes(file, topology.parse("a, b", source="net")),
+    ),
+    "studies.topology.traffic": ("x.csv", lambda file: demands.demands(topology.parse("a, b", source="net"), file)),
+    "real.device.windows": ("x.db", windows.read),
+    "studies.tune.plan": ("x.toml", tuning.Plan.read),
+    "studies.papers.checks": ("x.toml", checks.read_toml),
+    "studies.papers.documents": ("x.csv", documents._published),
 }
 """What reads one file that a user names: a name for it, and the function."""
 INSIDE = {
-    "folder": "a run folder: each of its files, below",
+    "plan.folder": "a run folder: each of its files, below",
     "plan.store": "a store: each of its files, below",
     "plan.manifest": "a store's manifest, with the others",
     "plan.query": "a store, by SQL",
     "plan.verify": "a store",
-    "whole_files": "a log of a tuning or of placements, below",
-    "papers.record": "a study's folder",
-    "papers.shipped.results": "a study's folder of results",
-    "characterize.execute": "a plan that the command wrote, to compare it",
-    "tune.search": "a tuning's plan, to compare it",
+    "base.whole_files": "a log of a tuning or of placements, below",
+    "studies.papers.record": "a study's folder",
+    "studies.papers.shipped.results": "a study's folder of results",
+    "studies.characterize.execute": "a plan that the command wrote, to compare it",
+    "studies.tune.search": "a tuning's plan, to compare it",
 }
 """What reads files of a folder by `foreign`, and is no function of one file."""
 OWN = {
-    "characterize.cost": "/proc, and what its parent writes",
+    "studies.characterize.cost": "/proc, and what its parent writes",
     "crosscheck.drawn": "the package", "crosscheck.heldout": "the package", "crosscheck.live": "a program's output",
     "crosscheck.ns3_lan": "the package", "crosscheck.ns3_network": "the package", "crosscheck.records": "the package",
     "crosscheck.timeline": "the package",
-    "device.experiment": "a store that it made", "device.hosts": "a program's output",
-    "device.lab": "files of its programs", "device.traffic": "what its parent writes",
-    "network": "the package, beside `foreign`", "foreign": "the function itself", "traces": "its own records",
-    "papers.shipped.daqm.distance": "the package", "papers.shipped.dropping_functions.document": "the package",
+    "real.device.experiment": "a store that it made", "real.device.hosts": "a program's output",
+    "real.device.lab": "files of its programs", "real.device.traffic": "what its parent writes",
+    "model.network": "the package, beside `foreign`", "base.foreign": "the function itself",
+    "plan.logs": "its own records",
+    "studies.papers.shipped.daqm.distance": "the package",
+    "studies.papers.shipped.dropping_functions.document": "the package",
     "plan.query": "schemas of files that were compared with the manifest",
     "plan.store": "its lock, and metadata of a part that was compared with the manifest",
-    "plugins.compiled": "its own", "report": "the package",
+    "plugins.compiled": "its own", "view.report": "the package",
     "scaffold.kinds": "the package", "scaffold.outside": "the package",
     "scaffold.write": "the checkout it writes into", "plugins.loading": "what its parent writes",
     "plugins.confined": "what its parent writes",
-    "shell.carry": "its programs' output", "shell.doctor": "/proc", "shell.emulation": "/dev/null",
-    "shell.flows": "/proc", "shell.inside": "/proc", "shell.world": "/proc and /etc", "shell.traffic": "its parent",
-    "whole_files": "what it writes", "tc.statistics": "its own", "cli": "/dev/null",
-    "device.windows": "SQLite, which opens what `foreign` has located",
+    "real.shell.carry": "its programs' output", "real.shell.doctor": "/proc", "real.shell.emulation": "/dev/null",
+    "real.shell.flows": "/proc", "real.shell.inside": "/proc",
+    "real.shell.world": "/proc and /etc", "real.shell.traffic": "its parent",
+    "base.whole_files": "what it writes", "tc.statistics": "its own", "cli": "/dev/null",
+    "real.device.windows": "SQLite, which opens what `foreign` has located",
 }  # fmt: skip
 """What opens files by itself, and whose they are."""
 _OPENS = {"read_text", "read_bytes", "open", "read_table", "read_metadata", "read_schema", "ParquetFile", "read_csv",
@@ -183,8 +189,8 @@ def test_every_reader_is_in_the_suite() -> None:
 def test_a_reader_refuses_what_is_no_file_of_its_kind(reader: str, kind: str, tmp_path: Path) -> None:
     name, read = READERS[reader]
     file = replaced(tmp_path / name, KINDS[kind])
-    harmless = {("topology.routing", "empty"), ("papers.checks", "empty")}
-    harmless |= {("papers.documents", one) for one in ("empty", "deep", "digits")}
+    harmless = {("studies.topology.routing", "empty"), ("studies.papers.checks", "empty")}
+    harmless |= {("studies.papers.documents", one) for one in ("empty", "deep", "digits")}
     if (reader, kind) in harmless:
         # A file without lines: no route, no table, no published number.
         assert not read(file)
@@ -262,14 +268,14 @@ def test_what_the_shell_has_opened_is_read(tmp_path: Path) -> None:
 # Renderers.
 
 SINKS = {
-    "to_csv": {"cli.text"},
+    "to_csv": {"results.text"},
     # Numbers of our own runs, and skeletons of files.
-    "writer": {"cli.text"}, "DictWriter": {"crosscheck.heldout"},
+    "writer": {"results.text"}, "DictWriter": {"crosscheck.heldout"},
     "to_latex": set(), "to_html": set(), "to_markdown": set(), "to_string": set(),
-    "Environment": {"report"}, "Template": {"scaffold.kinds"},
+    "Environment": {"view.report"}, "Template": {"scaffold.kinds"},
     "Markup": {
-        "report", "report.svg", "escape", "atlas.page", "papers.shipped.daqm.part",
-        "papers.shipped.dropping_functions.tables",
+        "view.report", "view.report.svg", "base.escape", "studies.atlas.page", "studies.papers.shipped.daqm.part",
+        "studies.papers.shipped.dropping_functions.tables",
     },
 }  # fmt: skip
 """What writes a format by itself, and the only modules that may."""
@@ -282,10 +288,10 @@ def test_every_renderer_escapes_by_its_function() -> None:
             if called in SINKS:
                 found.setdefault(called, set()).add(name)
         figures = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        assert name == "canvas" or "matplotlib.figure" not in figures, (
+        assert name == "view.canvas" or "matplotlib.figure" not in figures, (
             f"{name}: draw on a picture of sojourn.view.canvas"
         )
-        if name not in ("escape", "wording"):
+        if name not in ("base.escape", "base.wording"):
             texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
             is_latex = any(isinstance(one, str) and "\\begin{" in one for one in texts)
             assert not is_latex or name == "cli.plot_and_table", f"{name} writes LaTeX"

@@ -37,11 +37,11 @@ def test_every_arrow_is_a_dependency_and_none_follows_from_others(house: ModuleT
     assert whole["sojourn-aqm"] == {"sojourn-units"}
     # A dependency of its tests alone.
     assert "sojourn-sim" not in whole["sojourn-device"]
-    assert "plan" in house.packages()["runs"]
+    assert "plan" in house.packages()["studies"]
 
 
 def test_a_module_in_no_part_is_named(house: ModuleType) -> None:
-    with pytest.raises(house.HouseError, match=r"^fluxes\.py is in no part of the picture; add it to MODULES"):
+    with pytest.raises(house.HouseError, match=r"^fluxes\.py is in no part of the package"):
         house.part_of("sojourn.fluxes")
 
 

@@ -100,8 +100,6 @@ def test_linux_without_a_version_is_the_newest_kernel_and_recorded_under_its_nam
 
 
 def test_what_linux_is_is_said_once() -> None:
-    code = (
-        "from sojourn import core; core.parse_aqm('fq_codel preset linux'); core.parse_aqm('fq_codel preset linux')"
-    )
+    code = "from sojourn.base.core import parse_aqm as parse\nfor _ in range(2): parse('fq_codel preset linux')"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stderr.count('fq_codel: "preset linux" is "preset linux-7.2" here') == 1

@@ -32,7 +32,7 @@ LOOKED_AT = [
     "guides/gateway.html",
     "reference/scenario.html",
     "reference/commands/place.html",
-    "reference/python/network.html",
+    "reference/python/model.network.html",
     "papers/daqm.html",
     "comparison.html",
 ]

@@ -13,8 +13,9 @@ import pytest
 from shared import Command
 from sojourn.base import core
 from sojourn.base.core import SojournError
+from sojourn.base.units import rate_bit_s, time_ns
 from sojourn.studies import topology
-from sojourn.studies.topology.model import distance_km, rate_bit_s, time_ns
+from sojourn.studies.topology.model import distance_km
 
 ZOO = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">

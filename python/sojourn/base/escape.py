@@ -1,8 +1,8 @@
 r"""Texts of others in what is written: one function for each kind of output.
 
 Names in scenarios, plans and results are one line of text (:mod:`sojourn.base.wording`), but they may hold whatever
-means something in LaTeX, HTML or a spreadsheet, and some texts, such as names of files, are not checked at all. All of
-the functions write a control character as ``\u001b``.
+means something in LaTeX, HTML or a spreadsheet, and some texts, such as names of files, are not checked at all. All
+of the functions write a control character as ``\u001b``.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -165,6 +166,7 @@ def packets(value: int) -> Quantity:
 
 _AUTO_SAMPLES: Final = 400
 _NANOSECONDS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
+_WHOLE_BIT_S: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
 
 
 def from_ns(nanoseconds: int) -> Quantity:
@@ -275,3 +277,34 @@ def auto_interval_ns(duration: str) -> int:
     least = max(-(-to_ns("duration", duration) // _AUTO_SAMPLES), 1)
     sizes = (int(f"{digit}{'0' * zeros}") for zeros in range(19) for digit in (1, 2, 5))
     return next(size for size in sizes if size >= least)
+
+
+def rate_bit_s(text: str, where: str) -> int:
+    """Return a rate such as ``10 Mbit/s`` in bit/s.
+
+    Raises
+    ------
+    SojournError
+        If the text is not a rate above 0.
+    """
+    return _quantity(text, _WHOLE_BIT_S, where, 'a rate above 0 with its unit, as in "10 Mbit/s"')
+
+
+def time_ns(text: str, where: str) -> int:
+    """Return a time such as ``5 ms`` in nanoseconds.
+
+    Raises
+    ------
+    SojournError
+        If the text is not a time above 0.
+    """
+    return _quantity(text, _NANOSECONDS, where, 'a time above 0 with its unit, as in "5 ms"')
+
+
+def _quantity(text: str, units: Mapping[str, int], where: str, allowed: str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?) *([A-Za-z/]+)\s*", text)
+    if found and found[2] in units:
+        value = int(Decimal(found[1]) * units[found[2]])
+        if value > 0:
+            return value
+    raise SojournError(f"{where} is {text!r}; allowed: {allowed}")

@@ -16,8 +16,6 @@ from sojourn.cli.options import add_group, add_jobs, add_number, number
 from sojourn.results import text
 from sojourn.studies.papers import documents, figures, guests, shipped
 from sojourn.studies.papers.conditions import conditions_of
-from sojourn.studies.papers.judge import Outcome
-from sojourn.studies.papers.ledger import Ledger
 from sojourn.studies.papers.model import Condition, Paper
 
 INTERRUPTED = 130
@@ -180,7 +178,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     size, place = "full" if options.full else "quick", options.out
     start = time.monotonic()
 
-    runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stderr(), say)
+    runner = execute.Runner(paper, place / "store", options.jobs, options.scheduler, progress.for_stderr(), text.say)
     hook = shipped.hook(paper.folder, "addition")
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
@@ -210,18 +208,4 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     folder.write_text(report, page.render(paper, measured, judged, size, more=more))
     said = f"{runner.ran} runs made, {runner.found} found, in {time.monotonic() - start:.0f} s; {size}: "
     said += f"{measured.replications} replications"
-    return "\n".join([said, f"Report: {report}", *(added.said if added else ()), "", counts(judged)])
-
-
-def say(line: str) -> None:
-    """Show a line about the progress."""
-    print(line, file=sys.stderr, flush=True)
-
-
-def counts(judged: Ledger) -> str:
-    """Return the ledger's counts, a row per reading, as text."""
-    heads = ["reading", *(outcome.value for outcome in Outcome)]
-    rows = [[one.name, *map(str, judged.counts(one.name).values())] for one in judged.readings]
-    turned = len(judged.turned)
-    note = f"{len(judged.paper.claims)} claims; {turned} hold under one reading and do not hold under another."
-    return f"{text.table(heads, rows, numbers=True)}\n{note}"
+    return "\n".join([said, f"Report: {report}", *(added.said if added else ()), "", judged.as_text()])

@@ -114,8 +114,8 @@ def case(given: argparse.Namespace) -> tuple[Case, str]:
     SojournError
         If the topology or an option is not good.
     """
+    from sojourn.base.units import rate_bit_s, time_ns
     from sojourn.studies import topology
-    from sojourn.studies.topology.model import rate_bit_s, time_ns
 
     raw = topology.load(given.topology)
     net = topology.fill(

@@ -14,8 +14,9 @@ of a plan to draw episodes from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sojourn.base import lazy
 from sojourn.gym.actions import Action, parameters, probability, schemes
 from sojourn.gym.episodes import OBSERVATIONS, REWARD, Episodes, from_plan
 from sojourn.gym.search import Policy, search
@@ -41,14 +42,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+__getattr__ = lazy.names(
+    __name__,
     # Gymnasium is an optional extra, and slow to import.
-    if name in ("Environment", "Vector"):
-        from sojourn.gym import environment
-
-        return getattr(environment, name)
-    if name == "stable_baselines":
-        from sojourn.gym.stable import stable_baselines
-
-        return stable_baselines
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    {"sojourn.gym.environment": ("Environment", "Vector"), "sojourn.gym.stable": ("stable_baselines",)},
+)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn.model.scheme import Scheme
-from sojourn.plan.document import dumps, load, loads
-from sojourn.plan.expand import Cell, Cells, cells
-from sojourn.plan.manifest import StoreDamagedError
-from sojourn.plan.model import Factor, Figure, Plan, Precision, Variation
-from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
+from sojourn.base import lazy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.plan.model import Value
+    from sojourn.model.scheme import Scheme
+    from sojourn.plan.document import dumps, load, loads
+    from sojourn.plan.expand import Cell, Cells, cells
+    from sojourn.plan.manifest import StoreDamagedError
+    from sojourn.plan.model import Factor, Figure, Plan, Precision, Value, Variation
+    from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
     from sojourn.results.results import Results
 
 __all__ = [
@@ -23,6 +23,18 @@ __all__ = [
     "cells", "differences", "dimension", "dumps", "grid", "latin_hypercube", "load", "loads", "results", "span",
     "zipped",
 ]  # fmt: skip
+
+__getattr__ = lazy.names(
+    __name__,
+    {
+        "sojourn.model.scheme": ("Scheme",),
+        "sojourn.plan.document": ("dumps", "load", "loads"),
+        "sojourn.plan.expand": ("Cell", "Cells", "cells"),
+        "sojourn.plan.manifest": ("StoreDamagedError",),
+        "sojourn.plan.model": ("Factor", "Figure", "Plan", "Precision", "Variation"),
+        "sojourn.plan.vary": ("dimension", "grid", "latin_hypercube", "span", "zipped"),
+    },
+)
 
 
 def results(folder: str | Path, plan: str | None = None) -> list[tuple[dict[str, Value | None], Results]]:

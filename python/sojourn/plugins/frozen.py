@@ -99,9 +99,8 @@ class Frozen:
         body += [f"{one.name} = {_written(one.initial)}" for one in self.fields]
         functions = [ast.unparse(node) for node in self.methods.values()]
         parts = [
-            f"import math\n\nfrom sojourn.plugins import {', '.join(ANSWERS)}, Algorithm, parameter\n".join(
-                f"{name} = {_written(value)}" for name, value in self.constants.items()
-            ),
+            f"import math\n\nfrom sojourn.plugins import {', '.join(ANSWERS)}, Algorithm, parameter",
+            "\n".join(f"{name} = {_written(value)}" for name, value in self.constants.items()),
             *(ast.unparse(node) for node in self.helpers.values()),
             f"class {self.name}(Algorithm):\n" + textwrap.indent("\n".join(body), "    "),
             *(textwrap.indent(text, "    ") for text in functions),

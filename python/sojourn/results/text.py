@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -290,3 +291,8 @@ def frame_as_csv(frame: pd.DataFrame) -> str:
         if kind.kind == "O":
             shown.isetitem(place, frame.iloc[:, place].map(escape.csv, na_action="ignore").tolist())
     return str(shown.to_csv(index=False))
+
+
+def say(line: str) -> None:
+    """Show a line about the progress."""
+    print(line, file=sys.stderr, flush=True)

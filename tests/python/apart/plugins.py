@@ -346,7 +346,7 @@ def test_a_store_and_workers_have_the_source_and_refuse_a_mismatch(tmp_path):
     made.run(store, progress=False)
     # Another process knows the algorithm from the store alone.
     program = (
-        "import sys\nfrom sojourn.plan.store import Storenfrom sojourn.plan import readn"
+        "import sys\nfrom sojourn.plan.store import Store\nfrom sojourn.plan import read\n"
         "print(read.plans(Store.open(sys.argv[1]))[0].plan.schemes[0].canonical)"
     )
     ended = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, check=True)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base.core import SojournError
+from sojourn.base.units import rate_bit_s
 from sojourn.real.device import traffic
 from sojourn.real.device.lab import Lab, LabError
-from sojourn.studies.topology.model import rate_bit_s
 
 STORE: Final = "device.sqlite"
 OVERHEAD: Final = "24 B"

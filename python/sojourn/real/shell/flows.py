@@ -206,7 +206,7 @@ def check_machine(scenarios: Sequence[Document]) -> None:
     fastest = max((rate for one in scenarios for rate in rates_bit_s(one)), default=0.0)
     if fastest < MEASURED_FROM_BIT_S:
         return
-    from sojourn.cli import doctor
+    from sojourn.real.shell import doctor
 
     most = doctor.forwarded_bit_s()
     if fastest > most:

@@ -233,7 +233,7 @@ def rates_bit_s(scenario: Document) -> list[float]:
 
 
 def _bit_s(rate: str) -> float:
-    from sojourn.studies.topology.model import rate_bit_s
+    from sojourn.base.units import rate_bit_s
 
     return float(rate_bit_s(rate, "rate"))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.base.core import SojournError
+from sojourn.results import text
 from sojourn.studies.papers.conditions import NotThereError, conditions_of, places_of
 from sojourn.studies.papers.execute import Measured
 from sojourn.studies.papers.judge import At, Outcome, Setting, Verdict, Words, judge
@@ -22,6 +23,14 @@ class Ledger:
     paper: Study
     readings: tuple[Reading, ...]
     verdicts: dict[str, dict[str, Verdict]]
+
+    def as_text(self) -> str:
+        """Return the counts, a row per reading."""
+        heads = ["reading", *(outcome.value for outcome in Outcome)]
+        rows = [[one.name, *map(str, self.counts(one.name).values())] for one in self.readings]
+        count, turned = len(self.paper.claims), len(self.turned)
+        note = f"{count} claims; {turned} hold under one reading and do not hold under another."
+        return f"{text.table(heads, rows, numbers=True)}\n{note}"
 
     def counts(self, reading: str) -> dict[Outcome, int]:
         """Return how many claims came to each outcome under a reading."""

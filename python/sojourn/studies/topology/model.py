@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from decimal import Decimal
 from typing import Any, Final
 
 from sojourn.base import suggest
@@ -17,9 +16,6 @@ EARTH_RADIUS_KM: Final = 6371.0088
 """Mean radius (IUGG)."""
 SPEED_KM_S: Final = 299_792.458 * 2 / 3
 """Of light in fibre: two thirds of that in vacuum."""
-
-_RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
-_TIMES: Final = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,34 +256,3 @@ def optional(package: str, what: str) -> Any:
         return importlib.import_module(package)
     except ImportError:
         raise SojournError(f"{what} needs the package {package}, which `pip install sojourn[place]` brings") from None
-
-
-def rate_bit_s(text: str, where: str) -> int:
-    """Return a rate such as ``10 Mbit/s`` in bit/s.
-
-    Raises
-    ------
-    SojournError
-        If the text is not a rate above 0.
-    """
-    return _quantity(text, _RATES, where, 'a rate above 0 with its unit, as in "10 Mbit/s"')
-
-
-def time_ns(text: str, where: str) -> int:
-    """Return a time such as ``5 ms`` in nanoseconds.
-
-    Raises
-    ------
-    SojournError
-        If the text is not a time above 0.
-    """
-    return _quantity(text, _TIMES, where, 'a time above 0 with its unit, as in "5 ms"')
-
-
-def _quantity(text: str, units: Mapping[str, int], where: str, allowed: str) -> int:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?) *([A-Za-z/]+)\s*", text)
-    if found and found[2] in units:
-        value = int(Decimal(found[1]) * units[found[2]])
-        if value > 0:
-            return value
-    raise SojournError(f"{where} is {text!r}; allowed: {allowed}")

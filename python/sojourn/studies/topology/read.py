@@ -13,7 +13,8 @@ from xml.sax.handler import ContentHandler
 
 from sojourn.base import foreign
 from sojourn.base.core import SojournError
-from sojourn.studies.topology.model import Link, Node, Topology, assemble, optional, rate_bit_s, time_ns
+from sojourn.base.units import rate_bit_s, time_ns
+from sojourn.studies.topology.model import Link, Node, Topology, assemble, optional
 
 TOPOHUB: Final = "topohub:"
 _DRAWN: Final = frozenset({"sndlib/india35"})

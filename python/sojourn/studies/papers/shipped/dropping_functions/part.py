@@ -8,8 +8,8 @@ from typing import Final
 
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.cli.papers import counts, say
 from sojourn.plan import folder
+from sojourn.results.text import say
 from sojourn.studies.papers import record
 from sojourn.studies.papers.ledger import Ledger
 from sojourn.studies.papers.model import Reading
@@ -89,6 +89,6 @@ def run(paper: Experiment, options: argparse.Namespace) -> str:
             f"device: {f'{len(found.windows)} windows' if len(found.windows) else found.why}",
             f"Report: {report}",
             "",
-            counts(ledger),
+            ledger.as_text(),
         ]
     )
