@@ -43,7 +43,7 @@ SECTIONS: Final = {
     "Concepts": ("concepts", ["measurement", "simulator", "simulation-practice", "fidelity", "timelines", "device"]),
     "Reference": (
         "reference",
-        ["scenario", "algorithms", "kernels", "metrics", "traces", "device", "commands", "python"],
+        ["scenario", "algorithms", "kernels", "metrics", "traces", "device", "commands", "errors", "python"],
     ),
     "Papers": ("papers", ["index"]),
     "Project": ("project", ["design", "contributing", "changelog", "security"]),
@@ -77,6 +77,8 @@ PYTHON: Final = {
     "sojourn.plan.runner": "Running and comparing",
     "sojourn.plan.logs": "Packet traces and decision logs",
     "sojourn.results.results": "Results",
+    "sojourn.results.data": "Data of results",
+    "sojourn.results.notices": "Notices",
     "sojourn.view.plot": "Figures",
     "sojourn.stats": "Estimates",
     "sojourn.results.outcome": "Quality of outcome",
@@ -95,7 +97,7 @@ PYTHON: Final = {
     "sojourn.tc": "Linux's tc",
     "sojourn.real.shell.emulation": "Real programs on an emulated link",
     "sojourn.real.device.windows": "Windows of the device",
-    "sojourn.base.core": "Errors and version",
+    "sojourn.base.errors": "Errors",
 }
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")

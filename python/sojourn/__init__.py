@@ -14,10 +14,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sojourn.base import lazy
+from sojourn.base import lazy, provided
 
 if TYPE_CHECKING:
-    from sojourn.base.core import SojournError, version
+    from sojourn.base.core import version
+    from sojourn.base.errors import RunError, ScenarioError, SchemeError, SojournError, StoreError
     from sojourn.base.units import Quantity, bit_s, bytes_, gbit_s, kbit_s, kib, mbit_s, mib, ms, ns, packets, s, us
     from sojourn.model import draw
     from sojourn.model.lines import access, rrul
@@ -83,9 +84,13 @@ __all__ = [
     "ResponsivenessTest",
     "Results",
     "RrulSummary",
+    "RunError",
+    "ScenarioError",
     "Scheme",
+    "SchemeError",
     "Simulation",
     "SojournError",
+    "StoreError",
     "Window",
     "access",
     "aqm",
@@ -140,7 +145,8 @@ __all__ = [
 
 _HOME = {
     "sojourn.results.applications": ("ApplicationSummary",),
-    "sojourn.base.core": ("SojournError", "version"),
+    "sojourn.base.core": ("version",),
+    "sojourn.base.errors": ("RunError", "ScenarioError", "SchemeError", "SojournError", "StoreError"),
     "sojourn.model.lines": ("access", "rrul"),
     "sojourn.model.network": ("Network", "bundled_scenarios", "load"),
     "sojourn.plugins.algorithm": (
@@ -204,6 +210,18 @@ _HOME = {
     ),
 }
 """The module of each name. A module is imported when one of its names is first used, so commands start quickly."""
+
+for _name, _place in {
+    "picture of rrul": "sojourn.view.rrul:draw",
+    "plots": "sojourn.view.plot:Plots",
+    "report": "sojourn.view.report:render",
+    "notebook": "sojourn.view.report:summary_html",
+    "run folder": "sojourn.plan.folder",
+    "cells of a plan": "sojourn.plan.expand:cells",
+    "driver of plans": "sojourn.plan.runner:run_plan",
+    "real packets": "sojourn.real.shell.executor",
+}.items():
+    provided.register(_name, _place)
 
 _value = lazy.names(__name__, _HOME)
 

@@ -10,10 +10,10 @@ import pytest
 
 import sojourn as sj
 from sojourn.base.core import Document
-from sojourn.plan import execute, expand, loads
+from sojourn.plan import execute, expand, loads, runner
 from sojourn.plan.identity import Run
 from sojourn.plan.store import Store
-from sojourn.real.shell import carry, compare, doctor, executor, flows
+from sojourn.real.shell import carry, doctor, executor, flows
 from sojourn.real.shell.outcome import Outcome
 
 SCENARIO = """
@@ -263,7 +263,8 @@ def test_a_rate_above_what_the_machine_forwards_is_refused(monkeypatch: pytest.M
 @pytest.mark.usefixtures("namespaces")
 def test_flows_with_ecn_are_marked() -> None:
     text = SCENARIO.replace("count = 2\n", 'count = 2\ntransport = { kind = "tcp", ecn = true }\n')
-    results = compare.compare(sj.Network.from_dict(document(text)), ["codel ecn target 1ms"], replicates=1)
+    network = sj.Network.from_dict(document(text))
+    results = runner.compare(network, ["codel ecn target 1ms"], replicates=1, world="real")
     [run] = results.runs.to_dict("records")
     # Two bulk flows fill the link, so CoDel signals. It drops only what cannot be marked, and data can.
     assert run["mark_ratio"] > 0
@@ -319,5 +320,5 @@ REFUSED = [
 def test_what_cannot_run_for_real_is_refused_before_anything_starts(old: str, new: str, message: str) -> None:
     assert old in SCENARIO
     with pytest.raises(sj.SojournError) as refused:
-        compare.compare(sj.Network.from_dict(document(SCENARIO.replace(old, new, 1))), ["codel"])
+        runner.compare(sj.Network.from_dict(document(SCENARIO.replace(old, new, 1))), ["codel"], world="real")
     assert message in str(refused.value)

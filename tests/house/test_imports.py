@@ -1,15 +1,21 @@
-"""Modules stand on each other in one direction: no ring of imports, not even through imports inside functions."""
+"""Modules stand on each other in one direction, counted as a reader counts: there is no ring of imports.
+
+An import inside a function counts, one for a type checker alone, and one of a name of a package by a module in it.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "sojourn"
+
+KNOWN = frozenset({"studies.advise", "studies.atlas"})
+"""Packages that still have a ring."""
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -21,17 +27,9 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imported(tree: ast.Module, known: dict[str, Path]) -> Iterator[str]:
-    """The modules that this one runs; what is imported for a type checker alone is none."""
-    for_types = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
+def imported(tree: ast.Module, known: Mapping[str, Path]) -> Iterator[str]:
+    """The modules that this one names."""
     for node in ast.walk(tree):
-        if node in for_types:
-            continue
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -40,15 +38,19 @@ def imported(tree: ast.Module, known: dict[str, Path]) -> Iterator[str]:
                 yield inner if inner in known else node.module
 
 
-def ring(root: Path) -> list[str]:
-    """The modules of a ring of imports, none if there is none; the package itself only re-exports."""
+def arrows(root: Path) -> dict[str, set[str]]:
+    """What each module imports of the package; the package itself only re-exports."""
     known = modules(root)
-    graph = {
+    return {
         name: {each for each in imported(ast.parse(path.read_text(encoding="utf-8")), known) if each in known}
-        - {name}
+        - {name, root.name}
         for name, path in known.items()
         if name != root.name
     }
+
+
+def ring(graph: Mapping[str, set[str]]) -> list[str]:
+    """The modules of a ring of imports, none if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -57,7 +59,16 @@ def ring(root: Path) -> list[str]:
 
 
 def test_there_is_no_ring_of_imports() -> None:
-    assert not ring(PACKAGE), "modules that import each other: " + " <- ".join(ring(PACKAGE))
+    graph = arrows(PACKAGE)
+    parts = {name: ".".join(name.split(".")[1:3]) for name in graph}
+    with_ring = {part for part in KNOWN if ring(_within(graph, {name for name in graph if parts[name] == part}))}
+    assert with_ring == KNOWN, f"no ring any more, take it out of KNOWN: {KNOWN - with_ring}"
+    found = ring(_within(graph, {name for name in graph if parts[name] not in KNOWN}))
+    assert not found, "modules that import each other: " + " <- ".join(found)
+
+
+def _within(graph: Mapping[str, set[str]], names: set[str]) -> dict[str, set[str]]:
+    return {name: graph[name] & names for name in names}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +76,8 @@ def test_there_is_no_ring_of_imports() -> None:
     [
         ("def f():\n    from package.a import x\n", True),
         ("from package import a\n", True),
-        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.a import x\n", False),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.a import x\n", True),
+        ("import json\n", False),
     ],
 )
 def test_a_ring_is_noticed(tmp_path: Path, back: str, is_ring: bool) -> None:
@@ -74,4 +86,13 @@ def test_a_ring_is_noticed(tmp_path: Path, back: str, is_ring: bool) -> None:
     (package / "__init__.py").write_text("from package.a import x\n")
     (package / "a.py").write_text("import package.b\nx = 1\n")
     (package / "b.py").write_text(back)
-    assert bool(ring(package)) == is_ring
+    assert bool(ring(arrows(package))) == is_ring
+
+
+def test_a_child_that_uses_its_parent_is_noticed(tmp_path: Path) -> None:
+    inner = tmp_path / "package" / "inner"
+    inner.mkdir(parents=True)
+    (inner.parent / "__init__.py").write_text("")
+    (inner / "__init__.py").write_text("from package.inner.a import x\ny = 1\n")
+    (inner / "a.py").write_text("x = 1\ndef f():\n    from package.inner import y\n")
+    assert ring(arrows(inner.parent))

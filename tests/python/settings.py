@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import sojourn as sj
 from sojourn.base import core
-from sojourn.results import inert
+from sojourn.results import notices
 
 Json = dict[str, Any]
 
@@ -248,7 +248,7 @@ def told(place: str, text: str, name: str) -> bool:
 
 @cache
 def _inert(place: str, text: str) -> frozenset[str]:
-    return frozenset(one.what for one in inert.check(network(place), [sj.Scheme(text)]))
+    return frozenset(one.what for one in notices.inert(network(place), [sj.Scheme(text)]))
 
 
 def is_always_told(algorithm: str, name: str, places: Sequence[str] = NETWORKS) -> bool:
@@ -708,7 +708,7 @@ def outcome(table: str, key: str) -> str:
     before, after = recorded.documents(key)
     if fingerprint(before, None) != fingerprint(after, None):
         return "change a result"
-    return "warn" if any(one.what == key for one in inert.check(after, [sj.Scheme("")])) else "neither"
+    return "warn" if any(one.what == key for one in notices.inert(after, [sj.Scheme("")])) else "neither"
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from plans import drive_killed, small_plan
 from shared import small_network
 from sojourn import cli, plan
 from sojourn.plan import execute, verify
+from sojourn.plan.document import dumps
 from sojourn.plan.identity import build
 from sojourn.plan.store import Store
-from sojourn.plan.text import dumps
 from sojourn.view import report
 
 EVERY = int(os.environ.get("SOJOURN_TEST_FAULTS_EVERY", "29"))
@@ -114,7 +114,7 @@ def test_a_plan_that_meets_a_fault_ends_with_one_error_and_continues(
             assert status == 2, (met.seen[at], said)
             assert [line for line in said.splitlines() if line.startswith("sojourn: ")] == said.splitlines()[-1:]
             assert "cannot write" in said
-        if Store.is_there(root / "store") and (root / "store" / "store.json").exists():
+        if Store.exists(root / "store") and (root / "store" / "store.json").exists():
             # Nothing is damaged, and nothing that had been finished is gone.
             assert not verify.verify(root / "store").damaged, met.seen[at]
             if part:

@@ -14,7 +14,7 @@ import sojourn as sj
 from settings import NETWORKS, PARAMETERS
 from shared import Command
 from sojourn.base import core
-from sojourn.results import alike, inert
+from sojourn.results import notices
 
 WHOLE = os.environ.get("SOJOURN_TEST_SETTINGS") == "all"
 """Look at every scenario where something has no effect; .ci/weekly does (step settings)."""
@@ -132,10 +132,12 @@ def test_what_is_told_of_a_transport_has_no_effect(key: settings.Json, beside: s
         assert settings.fingerprint(with_it, scheme) == settings.fingerprint(without, scheme)
     (name,) = key
     told = {
-        one.text for one in inert.check(with_it, [sj.Scheme("codel ecn")]) if one.what == name and one.where in "fg"
+        one.text
+        for one in notices.inert(with_it, [sj.Scheme("codel ecn")])
+        if one.what == name and one.where[0] in "fg"
     }
     assert told == {f"flow `{flow}`: `{name}` has no effect {why}" for flow in "fg"}
-    assert name not in {one.what for one in inert.check(without, [sj.Scheme("codel ecn")])} or name == "ecn"
+    assert name not in {one.what for one in notices.inert(without, [sj.Scheme("codel ecn")])} or name == "ecn"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_what_is_told_of_a_transport_has_no_effect(key: settings.Json, beside: s
     ],
 )
 def test_what_acts_is_not_warned_of(scheme: str) -> None:
-    assert inert.check(settings.network("marked"), [sj.Scheme(scheme)]) == ()
+    assert notices.inert(settings.network("marked"), [sj.Scheme(scheme)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_what_acts_is_not_warned_of(scheme: str) -> None:
     ],
 )
 def test_words_without_effect_are_told_with_their_reason(scheme: str, why: str) -> None:
-    (found,) = inert.check(settings.network("marked"), [sj.Scheme(scheme)])
+    (found,) = notices.inert(settings.network("marked"), [sj.Scheme(scheme)])
     assert found.text == f"{scheme}: {why}"
     if not scheme.startswith("red"):
         bare = "codel ecn" if scheme.startswith("codel") else scheme.partition(" ")[0]
@@ -201,10 +203,10 @@ def test_bytes_that_are_counted_twice_are_told() -> None:
         return settings.load("2 s", [link], [{"name": "f", "from": "a", "to": "z"}])
 
     scheme = sj.Scheme("cake bandwidth 19mbit ethernet overhead 40")
-    assert inert.check(line(), [scheme]) == ()
+    assert notices.inert(line(), [scheme]) == ()
     for key, value in (("framing", "ethernet overhead 40"), ("overhead", "38 B")):
         # tc's word `ethernet` is an overhead and a least size.
-        assert [found.text for found in inert.check(line(**{key: value}), [scheme])] == [
+        assert [found.text for found in notices.inert(line(**{key: value}), [scheme])] == [
             f"cake bandwidth 19mbit ethernet overhead 40: `{what}` counts bytes a second time: "
             f"`{key}` of the link counts them already"
             for what in ("overhead", "mpu")
@@ -212,12 +214,12 @@ def test_bytes_that_are_counted_twice_are_told() -> None:
 
 
 def test_a_scheme_without_ecn_is_named_beside_the_flows_that_it_drops() -> None:
-    (found,) = inert.check(settings.network("mix"), [sj.Scheme("codel")])
+    (found,) = notices.inert(settings.network("mix"), [sj.Scheme("codel")])
     assert found.text == (
         "codel: flows `e`, `p` are ECN-capable, but `ecn` is off in this scheme: it drops their packets instead of "
         "marking them"
     )
-    (found,) = inert.check(settings.network("overload"), [sj.Scheme("codel ecn")])
+    (found,) = notices.inert(settings.network("overload"), [sj.Scheme("codel ecn")])
     assert found.text == "codel ecn: `ecn` has no effect: no flow is ECN-capable"
 
 
@@ -236,11 +238,11 @@ def test_the_queues_as_written_are_looked_at() -> None:
         'flow `g`: `hystart` has no effect without `congestion_control = "ns3_cubic" or "cubic"`',
     ]
     back = "red interval 1s: `interval` has no effect without `adaptive`"
-    assert [one.text for one in inert.check(net.canonical(), [sj.Scheme("")])] == [
+    assert [one.text for one in notices.inert(net.canonical(), [sj.Scheme("")])] == [
         "red target 1ms: `target` has no effect without `min none`", back, *flows,
     ]  # fmt: skip
     # What is not under test stays as it is written.
-    assert [one.text for one in inert.check(net.canonical(), [sj.Scheme("pfifo")])] == [back, *flows]
+    assert [one.text for one in notices.inert(net.canonical(), [sj.Scheme("pfifo")])] == [back, *flows]
 
 
 def test_words_that_the_canonical_form_does_not_have_are_told_when_a_scenario_is_read() -> None:
@@ -253,9 +255,11 @@ def test_words_that_the_canonical_form_does_not_have_are_told_when_a_scenario_is
 def test_of_several_scenarios_what_acts_in_one_is_not_told() -> None:
     ecn = sj.Scheme("codel ecn interval 50ms")
     deaf, capable = settings.network("overload"), settings.network("one")
-    assert [one.what for one in inert.everywhere([(deaf, [ecn]), (deaf, [ecn])])] == ["ecn"]
-    assert inert.everywhere([(deaf, [ecn]), (capable, [ecn])]) == ()
-    assert [one.what for one in inert.everywhere([(deaf, [sj.Scheme("cake nat")]), (capable, [ecn])])] == ["nat"]
+    assert [one.what for one in notices.inert_everywhere([(deaf, [ecn]), (deaf, [ecn])])] == ["ecn"]
+    assert notices.inert_everywhere([(deaf, [ecn]), (capable, [ecn])]) == ()
+    assert [one.what for one in notices.inert_everywhere([(deaf, [sj.Scheme("cake nat")]), (capable, [ecn])])] == [
+        "nat"
+    ]
 
 
 def test_each_warning_is_printed_once(command: Command) -> None:
@@ -318,5 +322,5 @@ def test_schemes_with_the_same_results_are_told() -> None:
     ]
     one = {"goodput_bit_s": 1.0}
     runs = [("a", 1, one), ("a", 2, one), ("b", 1, one), ("b", 2, {"goodput_bit_s": 2.0}), ("c", 1, one)]
-    assert alike.find(runs) == ()
-    assert alike.find([*runs, ("c", 2, one)]) == (alike.Alike(["a", "c"]),)
+    assert notices.alike(runs) == ()
+    assert [one.where for one in notices.alike([*runs, ("c", 2, one)])] == [("a", "c")]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from sojourn.base import provided
+
 SLOW = {"pandas", "pyarrow", "scipy", "matplotlib", "duckdb", "dask", "jinja2", "rich"}
 
 
@@ -53,3 +55,8 @@ def test_every_public_name_can_be_had() -> None:
     assert sj.__version__ == sj.version()
     with pytest.raises(AttributeError, match="no attribute 'dumbell'"):
         _ = sj.dumbell  # type: ignore[attr-defined]
+
+
+def test_what_is_given_from_above_is_there() -> None:
+    assert {"plots", "report", "run folder"} <= set(provided.names())
+    assert all(provided.get(name) for name in provided.names())

@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.model import lines
-from sojourn.results import under_load
+from sojourn.view import rrul
 
 QUICK = {"duration": sj.s(12), "warm_up": sj.s(7)}
 
@@ -79,7 +79,7 @@ def test_the_plot_shows_every_flow_and_ping(results: sj.Results) -> None:
 
 def test_an_average_leaves_out_what_is_missing() -> None:
     nan = math.nan
-    smoothed = under_load._smoothed(np.array([[nan, nan, 2.0, 4.0], [nan, nan, nan, 6.0]]), over=1)
+    smoothed = rrul._smoothed(np.array([[nan, nan, 2.0, 4.0], [nan, nan, nan, 6.0]]), over=1)
     assert np.isnan(smoothed[:2]).all()
     assert list(smoothed[2:]) == [2.0, 5.0]
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, overload
 
 from sojourn import _native
 from sojourn._native import SojournError, Stop
-from sojourn.base import foreign, nesting
+from sojourn.base import errors, foreign, nesting
 
 __all__ = [
     "SECTIONS",
@@ -127,7 +127,8 @@ def parse_aqm(text: str) -> str:
     SojournError
         Unknown algorithm or parameter, missing unit, impossible value.
     """
-    return _native.parse_aqm(text)
+    with errors.of_kind(errors.SchemeError):
+        return _native.parse_aqm(text)
 
 
 def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
@@ -151,7 +152,8 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
         Anything that the schema does not allow; the message names file, line, key and what is allowed.
     """
     read = partial(_content, folder=Path(source).parent if Path(source).is_file() else Path())
-    document: Document = json.loads(_native.load(text, source, list(sets), read))
+    with errors.of_kind(errors.ScenarioError):
+        document: Document = json.loads(_native.load(text, source, list(sets), read))
     return document
 
 
@@ -192,7 +194,8 @@ def file_beside(name: str, folder: Path) -> Path:
     if name in shipped and not file.is_file():
         file = shipped[name]
     if not file.is_file():
-        raise SojournError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {', '.join(shipped)}")
+        known = ", ".join(shipped)
+        raise errors.ScenarioError(f"there is no file {str(file)!r}; allowed: a file, or a trace of {known}")
     return file
 
 
@@ -206,13 +209,13 @@ def read_beside(name: str, folder: Path) -> str:
     """
     file = file_beside(name, folder)
     if file.suffix in CAPTURES:
-        raise SojournError(f"{str(file)!r} is a capture; allowed: text (`sojourn trace` sums up captures)")
+        raise errors.ScenarioError(f"{str(file)!r} is a capture; allowed: text (`sojourn trace` sums up captures)")
     try:
         return foreign.read_text(file, most=_LONGEST_TEXT)
     except OSError as error:
-        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
+        raise errors.ScenarioError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
+        raise errors.ScenarioError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
 
 
 def _content(name: str, folder: Path) -> str | Path:

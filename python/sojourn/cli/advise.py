@@ -13,7 +13,7 @@ from sojourn.cli.options import add_jobs, add_json, add_out
 from sojourn.cli.quantity import RATES, TIMES, in_base_unit
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
-from sojourn.results import inert
+from sojourn.results import notices
 
 _NEEDS: Final = "calls,games,web,video,bulk"
 
@@ -77,7 +77,7 @@ def _advise(options: argparse.Namespace) -> int:
         line, options.on, jobs=options.jobs, say=lambda text: print(text, file=sys.stderr, flush=True)
     )
     simulated = network(line, advice.best.shaper if advice.best else None, options.on)
-    inert.tell(inert.check(simulated.canonical(), [Scheme("")]))
+    notices.tell(notices.inert(simulated.canonical(), [Scheme("")]))
     print(json.dumps(answer.data(advice)) if options.json else answer.text(advice))
     if options.out:
         folder.write_text(Path(options.out), answer.html(advice))

@@ -209,14 +209,14 @@ def compare(options: argparse.Namespace) -> int:
 def _real(options: argparse.Namespace, schemes: Schemes) -> int:
     from sojourn.plan import runner
     from sojourn.plan.progress import for_stderr
-    from sojourn.real.shell import compare as real
     from sojourn.real.shell.flows import unlike_the_kernel
+    from sojourn.results import beside
 
     given = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
     command = shlex.join(["sojourn", *sys.argv[1:]])
     kept = {"out": options.out, "force": options.force, "command": command}
     try:
-        results = real.compare(options.file, schemes, watch=for_stderr(), **kept, **given)
+        results = runner.compare(options.file, schemes, world="real", watch=for_stderr(), **kept, **given)
     except KeyboardInterrupt:
         return _interrupted(options)
     if late := results.meta["world"]["late"]:
@@ -224,7 +224,7 @@ def _real(options: argparse.Namespace, schemes: Schemes) -> int:
     _print(options, results)
     if options.world == "both":
         simulated = runner.compare(options.file, schemes, jobs=options.jobs, **given)
-        print(f"\n{real.beside(results, simulated)}")
+        print(f"\n{beside.table(results, simulated)}")
         if unlike := unlike_the_kernel(runner.canonical(options.file, options.sets)):
             print(f"\nThe kernel's TCP has settings that the scenario's flows do not have: {unlike}.")
     return 0
@@ -280,9 +280,9 @@ def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
 
 
 def _print(options: argparse.Namespace, results: Results) -> None:
-    from sojourn.results import inert
+    from sojourn.results import notices
 
-    inert.tell(results.warnings)
+    notices.tell(results.warnings)
     if options.json:
         asked = bool(options.series or options.out or results.scenario.get("series"))
         print(json.dumps(results.to_document(series=asked), ensure_ascii=False, allow_nan=False))

@@ -177,8 +177,8 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
         )
     if options.replicates is not None and options.replicates < 2:
         raise SojournError(f"--replicates {options.replicates}: allowed: 2 or more, because intervals decide")
-    from sojourn.plan import folder, progress
-    from sojourn.results import inert
+    from sojourn.plan import expand, folder, progress
+    from sojourn.results import notices
     from sojourn.studies.papers import execute, ledger, overtime, page, record
 
     paper = guests.invited(paper, options.aqm)
@@ -209,7 +209,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
         if keep:
             keep(paper, measured)
     judged = record.filled(judged)
-    inert.tell(inert.of_cells(runner.cells))
+    notices.tell(expand.inert(runner.cells))
     report = place / "report.html"
     more = added.sections if added else ()
     folder.write_text(report, page.render(paper, measured, judged, size, more=more))

@@ -148,14 +148,14 @@ def _add_results(verbs: Any) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from sojourn.plan import execute, expand
-    from sojourn.plan.pilot import pilot
+    from sojourn.plan.execute import pilot
     from sojourn.plan.progress import duration
 
     cells = expand.cells(document.load(options.plan))
     plan = cells.plan
     least, most = len(cells) * plan.least, len(cells) * plan.most
     found = 0
-    if Store.is_there(options.store):
+    if Store.exists(options.store):
         from sojourn.plan import read
 
         store = Store.open(options.store)
@@ -227,7 +227,7 @@ def _status(options: argparse.Namespace) -> None:
     status = {
         "plan": cells.plan.name,
         "cells": len(states),
-        "cells_finished": sum(state.whole for state in states),
+        "cells_finished": sum(state.is_complete for state in states),
         "runs_done": sum(state.done for state in states),
         "runs_expected": sum(state.target for state in states),
         "runs_failed": len(failed),

@@ -156,7 +156,8 @@ def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Pic
             return drawn[name]
     every = _results(place, at, plan)
     if len(every) == 1:
-        return every[0][1].plot.draw(name)
+        found: Picture = every[0][1].plot.draw(name)
+        return found
     known = [*drawn, *every[0][1].plot.names()]
     if name not in known:
         raise SojournError(suggest.unknown("figure", name, known))

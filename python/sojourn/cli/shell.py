@@ -20,7 +20,7 @@ from sojourn.cli.options import add_out, add_seed
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
 from sojourn.real.shell.link import OPTIONS, Link
-from sojourn.results import inert
+from sojourn.results import notices
 
 if TYPE_CHECKING:
     from sojourn.real.shell.emulation import Program
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     kept = folder.leftovers(options.out) if options.out is not None else None
     given: dict[str, Any] = {"seed": options.seed, "pcapng": options.pcapng, "attached": options.host}
     with Emulation(link, **given, leftovers=kept, privileged=options.privileged) as lab:
-        inert.tell(inert.check(lab.scenario, [Scheme("")], on_device=True))
+        notices.tell(notices.inert(lab.scenario, [Scheme("")], on_device=True))
         if served:
             lab.serve(served)
         if interactive and not options.quiet:

@@ -11,7 +11,7 @@ from sojourn.base.core import SojournError
 from sojourn.cli.options import add_jobs, add_number, add_out, seed
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
-from sojourn.results import inert, text
+from sojourn.results import notices, text
 
 _OUT = "out/tune"
 _INTERRUPTED = 130
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
         raise SystemExit(_INTERRUPTED) from None
     # Under one label: what acts with some values of the varied parameters is not told.
     tried = [Scheme(one.text, found.base) for one in found.trials if one.text != found.base]
-    inert.tell(inert.everywhere((one.document, [scheme]) for one in plan.settings for scheme in tried))
+    notices.tell(notices.inert_everywhere((one.document, [scheme]) for one in plan.settings for scheme in tried))
     print(_table(found))
     print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
     print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)

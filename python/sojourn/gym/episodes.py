@@ -16,7 +16,7 @@ from sojourn.base.units import Time, from_ns, ms, to_ns
 from sojourn.gym.actions import Action
 from sojourn.model.network import Network
 from sojourn.model.scheme import SchemeLike, as_schemes
-from sojourn.plan.runner import GREATEST_SEED, whole
+from sojourn.plan.runner import GREATEST_SEED, whole_number
 
 OBSERVATIONS: Final = (
     "sojourn_ms_mean / 50",
@@ -95,8 +95,8 @@ class Episodes:
         nets = [networks] if isinstance(networks, Network) else list(networks)
         if not nets:
             raise SojournError("there is no network; allowed: one or more")
-        whole("count", count, 1, 4096)
-        whole("threads", threads, 1, 1024)
+        whole_number("count", count, 1, 4096)
+        whole_number("threads", threads, 1, 1024)
         if scheme is None and "probability" in action.document:
             scheme = "dropping_function table 0:0 limit 1000p"
         scenarios = [net.canonical() for net in nets]
@@ -128,7 +128,7 @@ class Episodes:
             Environment, network and seed of each.
         """
         for _, _, seed in episodes:
-            whole("seed", seed, 0, GREATEST_SEED)
+            whole_number("seed", seed, 0, GREATEST_SEED)
         self._native.begin([(environment, net, seed, 0) for environment, net, seed in episodes], self.observations)
         for environment, _, _ in episodes:
             self._ended[environment] = 0

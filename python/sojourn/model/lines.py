@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import Data, Rate, Time, bit_s, bytes_, from_ns, gbit_s, ms, s, to_ns
 from sojourn.model import draw
 from sojourn.model.network import Load, Network
@@ -80,7 +80,7 @@ def access(
     <Network 'access': 3 links>
     """
     if technology not in TECHNOLOGIES:
-        raise SojournError(suggest.unknown("technology", technology, TECHNOLOGIES))
+        raise ScenarioError(suggest.unknown("technology", technology, TECHNOLOGIES))
     eighth = to_ns("rtt", rtt) // 8
     queues = queue if isinstance(queue, Mapping) else {"down": queue, "up": queue}
     line = (

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from sojourn.base import core
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import s
 from sojourn.model.draw import uniform
 from sojourn.model.parts import Traffic
@@ -60,7 +60,7 @@ def _ends(document: core.Document, said: tuple[str | None, str | None]) -> tuple
         known = (str(given[0]["from"]), str(given[0]["to"]))
     source, sink = said
     if known is None and (source is None or sink is None):
-        raise SojournError(
+        raise ScenarioError(
             f"{document.get('name')!r} has neither flows nor the nodes server and client; "
             "allowed: from_=... and to=..."
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn.base import core, foreign, nesting, suggest, toml
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import Time, as_text
 from sojourn.model import mix
 from sojourn.model.elements import LISTS, Elements
@@ -243,14 +243,14 @@ def read_text(path: str | Path) -> tuple[str, str]:
     try:
         return foreign.read_text(file), str(path)
     except FileNotFoundError:
-        raise SojournError(
+        raise ScenarioError(
             f"there is no scenario {str(path)!r}{suggest.hint(str(path), bundled)}: it is neither a file nor a "
             f"scenario that comes with Sojourn ({', '.join(bundled)})"
         ) from None
     except OSError as error:
-        raise SojournError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
+        raise ScenarioError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SojournError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
+        raise ScenarioError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
 
 
 def _maybe(name: str, value: object, dimension: Any) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import Time, as_text
 
 
@@ -54,7 +54,7 @@ class Traffic(Part):
     def __init__(self, table: Mapping[str, Any], count: int | None = None) -> None:
         super().__init__(table)
         if count is not None and (type(count) is not int or count < 1):
-            raise SojournError(
+            raise ScenarioError(
                 f"the number of {table.get('kind')} flows is {count!r}; allowed: a whole number from 1"
             )
         self.count = count

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn import _native
-from sojourn.base.core import CAPTURES, SojournError, file_beside, read_beside
+from sojourn.base.core import CAPTURES, file_beside, read_beside
+from sojourn.base.errors import ScenarioError, SojournError
 from sojourn.base.units import Time, to_ns
 from sojourn.model.parts import Traffic
 from sojourn.model.traffic import replay
@@ -76,13 +76,13 @@ def source(
         if at >= end:
             break
         if at < before:
-            raise SojournError(f"packet {place}: the time falls to {at / 1e9:g} s; allowed: times that do not fall")
+            raise ScenarioError(f"packet {place}: the time falls to {at / 1e9:g} s; allowed: times that do not fall")
         if place >= _MOST:
-            raise SojournError(f"there are more than {_MOST} packets; allowed: up to that, or until=...")
+            raise ScenarioError(f"there are more than {_MOST} packets; allowed: up to that, or until=...")
         gaps.append((at - before, size))
         before = at
     if not gaps:
-        raise SojournError("there is no packet; allowed: one or more")
+        raise ScenarioError("there is no packet; allowed: one or more")
     runs = [(gap, size, len(list(same))) for (gap, size), same in groupby(gaps)]
     text = " ".join(f"{gap}:{size}" + (f"x{times}" if times > 1 else "") for gap, size, times in runs)
     return Traffic(replay(packets=text, capture=capture, period=period), count)
@@ -109,30 +109,12 @@ def words(account: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Something about a recorded flow that is not as in its capture.
-
-    Parameters
-    ----------
-    flow
-        The group of flows.
-    text
-        One sentence.
-    """
-
-    flow: str
-    text: str
-
-
-def check(scenario: Mapping[str, Any]) -> tuple[LeftOut, ...]:
-    """Return what flows of a canonical scenario send otherwise than their captures have it."""
-    return tuple(
-        LeftOut(flow["name"], f"flow `{flow['name']}`: {capture['file']}: {what}.")
-        for flow in scenario.get("flows", ())
-        if (capture := (flow.get("traffic") or {}).get("capture"))
-        for what in _left_out(capture)
-    )
+def left_out(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what flows of a canonical scenario send otherwise than their captures have it: the flow, a sentence."""
+    for flow in scenario.get("flows", ()):
+        if capture := (flow.get("traffic") or {}).get("capture"):
+            for what in _left_out(capture):
+                yield str(flow["name"]), f"flow `{flow['name']}`: {capture['file']}: {what}."
 
 
 def _left_out(capture: Mapping[str, Any]) -> Iterator[str]:
@@ -156,11 +138,11 @@ def _one(place: int, pair: Sequence[Any]) -> tuple[int, int]:
     try:
         at, size = (float(value) for value in pair)
     except (TypeError, ValueError):
-        raise SojournError(f"packet {place} is {pair!r}; allowed: a time in seconds and a size in bytes") from None
+        raise ScenarioError(f"packet {place} is {pair!r}; allowed: a time in seconds and a size in bytes") from None
     if not 0 <= at < math.inf:
-        raise SojournError(f"packet {place}: the time is {at:g} s; allowed: 0 s and later")
+        raise ScenarioError(f"packet {place}: the time is {at:g} s; allowed: 0 s and later")
     if not (1 <= size < math.inf and size == int(size)):
-        raise SojournError(f"packet {place}: the size is {size:g} B; allowed: a whole number of bytes from 1")
+        raise ScenarioError(f"packet {place}: the size is {size:g} B; allowed: a whole number of bytes from 1")
     return round(at * 1e9), int(size)
 
 
@@ -173,7 +155,7 @@ def _of_file(name: str) -> tuple[str, dict[str, Any] | None]:
     try:
         return _native.listed(read_beside(name, Path())), None
     except SojournError as error:
-        raise SojournError(f"{file}: {error}") from None
+        raise ScenarioError(f"{file}: {error}") from None
 
 
 def _pairs(text: str) -> Iterator[tuple[float, int]]:

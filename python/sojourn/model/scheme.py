@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final, Protocol, TypeAlias
 
 from sojourn.base import core, suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError, SojournError
 from sojourn.base.units import Quantity, as_text
 from sojourn.base.wording import one_line
 
@@ -68,7 +68,7 @@ class Scheme:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "label", self.label or unversioned(text) or "as written")
         if why := one_line(self.label):
-            raise SojournError(f"the label {self.label!r} {why}")
+            raise SchemeError(f"the label {self.label!r} {why}")
         object.__setattr__(self, "canonical", canonical)
 
     @property
@@ -169,11 +169,11 @@ def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
     else:
         made = tuple(as_scheme(scheme) for scheme in schemes)
     if not made:
-        raise SojournError("no schemes to compare: name at least one")
+        raise SchemeError("no schemes to compare: name at least one")
     labels = [scheme.label for scheme in made]
     for label in labels:
         if labels.count(label) > 1:
-            raise SojournError(f"the scheme `{label}` is named twice: a comparison needs different schemes")
+            raise SchemeError(f"the scheme `{label}` is named twice: a comparison needs different schemes")
     return made
 
 
@@ -242,7 +242,7 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
     known = {str(p["name"]) for p in _entry(scheme.algorithm).get("parameters", ())}
     for name in parameters:
         if name not in known and name != "preset":
-            raise SojournError(f"{scheme.algorithm}: {suggest.unknown('parameter', name, sorted(known))}")
+            raise SchemeError(f"{scheme.algorithm}: {suggest.unknown('parameter', name, sorted(known))}")
     words = [scheme.canonical.partition(" ")[0]]
     kept = {name: value for name, value in _given(scheme.text).items() if name not in parameters}
     for name, value in {**kept, **parameters}.items():

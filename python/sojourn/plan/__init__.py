@@ -11,12 +11,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.model.scheme import Scheme
-    from sojourn.plan.document import load, loads
+    from sojourn.plan.document import dumps, load, loads
     from sojourn.plan.expand import Cell, Cells, cells
     from sojourn.plan.manifest import StoreDamagedError
-    from sojourn.plan.model import Plan
-    from sojourn.plan.parts import Factor, Figure, Precision, Value, Variation
-    from sojourn.plan.text import dumps
+    from sojourn.plan.model import Factor, Figure, Plan, Precision, Value, Variation
     from sojourn.plan.vary import dimension, grid, latin_hypercube, span, zipped
     from sojourn.results.results import Results
 
@@ -30,31 +28,11 @@ __getattr__ = lazy.names(
     __name__,
     {
         "sojourn.model.scheme": ("Scheme",),
-        "sojourn.plan.document": (
-            "load",
-            "loads",
-        ),
-        "sojourn.plan.expand": (
-            "Cell",
-            "Cells",
-            "cells",
-        ),
+        "sojourn.plan.document": ("dumps", "load", "loads"),
+        "sojourn.plan.expand": ("Cell", "Cells", "cells"),
         "sojourn.plan.manifest": ("StoreDamagedError",),
-        "sojourn.plan.model": ("Plan",),
-        "sojourn.plan.parts": (
-            "Factor",
-            "Figure",
-            "Precision",
-            "Variation",
-        ),
-        "sojourn.plan.text": ("dumps",),
-        "sojourn.plan.vary": (
-            "dimension",
-            "grid",
-            "latin_hypercube",
-            "span",
-            "zipped",
-        ),
+        "sojourn.plan.model": ("Factor", "Figure", "Plan", "Precision", "Variation"),
+        "sojourn.plan.vary": ("dimension", "grid", "latin_hypercube", "span", "zipped"),
     },
 )
 

@@ -1,7 +1,8 @@
-"""Plan documents: TOML to a :class:`Plan`, every key checked."""
+"""Plan documents: TOML to a :class:`Plan`, every key checked, and back."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -9,13 +10,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from sojourn.base import core, foreign, nesting, suggest, toml
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError, SojournError
 from sojourn.model.network import read_text
 from sojourn.model.scheme import Scheme, as_schemes
 from sojourn.plan import key_lines, vary
 from sojourn.plan.identity import SIMULATED, WORLDS
-from sojourn.plan.model import Plan
-from sojourn.plan.parts import AUTO, CEILING, FLOOR, NAME, Figure, Precision, Variation, is_name
+from sojourn.plan.model import AUTO, CEILING, FLOOR, NAME, Figure, Plan, Precision, Variation, is_name
 from sojourn.plugins import loading as plugins
 from sojourn.results import metrics
 
@@ -45,9 +45,9 @@ def load(path: str | Path) -> Plan:
     try:
         text = foreign.read_text(file)
     except OSError as error:
-        raise SojournError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
+        raise ScenarioError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SojournError(f"cannot read the plan {str(path)!r}: it is not UTF-8 text") from None
+        raise ScenarioError(f"cannot read the plan {str(path)!r}: it is not UTF-8 text") from None
     return loads(text, source=str(path), folder=file.parent)
 
 
@@ -83,7 +83,7 @@ class _Reader:
     def refuse(self, path: key_lines.Path, what: str) -> NoReturn:
         line = key_lines.line_of(self._lines, path)
         where = f"{self._source}:{line}" if line else self._source
-        raise SojournError(f"{where}: key {key_lines.written(path)}: {what}" if path else f"{where}: {what}")
+        raise ScenarioError(f"{where}: key {key_lines.written(path)}: {what}" if path else f"{where}: {what}")
 
     def plan(self, document: Mapping[str, Any]) -> Plan:
         self._keys((), document, _TOP, needed=("name", "scenario"))
@@ -387,3 +387,42 @@ def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
     for key, value in table.items():
         found += _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else [(path + key, value)]
     return found
+
+
+def dumps(plan: Plan) -> str:
+    """Write a plan as TOML that :func:`sojourn.plan.loads` takes back, its variations as the points they have."""
+    scenario = toml.dumps(core.load(plan.scenario, source=plan.source, sets=plan.sets))
+    texts = [one.exact for one in plan.schemes]
+    schemes = [
+        text if one.label == text else {"label": one.label, "text": text}
+        for one, text in zip(plan.schemes, texts, strict=True)
+    ]
+    shipped = [
+        {"name": one.name, "kind": one.kind, "content": one.content} for one in plugins.shipped_in([scenario, *texts])
+    ]
+    series: Any = plan.series or "none"
+    if plan.series not in (None, AUTO):
+        series = {"interval": plan.series, "replications": plan.series_replications}
+    goals = [{"metric": g.metric, "within": g.within, "floor": g.floor, "ceiling": g.ceiling} for g in plan.precision]
+    document: dict[str, Any] = {
+        "name": plan.name,
+        "description": plan.description or None,
+        "world": None if plan.world == SIMULATED else plan.world,
+        "seed": plan.seed,
+        "replications": None if plan.precision else plan.replications,
+        "paired": None if plan.paired is None else list(plan.paired),
+        "plugins": shipped or None,
+        "schemes": schemes or None,
+        "series": series,
+        "show": {"metrics": list(plan.metrics), "figures": [{"y": f.y, "x": f.x} for f in plan.figures]},
+        "precision": goals or None,
+    }
+    lines = [f"{key} = {toml.inline(found)}" for key, found in document.items() if found is not None]
+    for variation in plan.vary:
+        columns = [
+            {"key": list(factor.keys), "name": factor.name, "values": [point[k] for point in variation.points]}
+            for k, factor in enumerate(variation.factors)
+        ]
+        lines += ["", "[[vary]]", "zip = [", *(f"  {toml.inline(column)}," for column in columns), "]"]
+    # Lines that start with a bracket are headers: values stand behind their key.
+    return "\n".join([*lines, "", "[scenario]", re.sub(r"^(\[\[?)", r"\1scenario.", scenario, flags=re.MULTILINE)])

@@ -9,27 +9,28 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
 from sojourn import stats
-from sojourn.base import toml
-from sojourn.base.core import Document, SojournError
+from sojourn.base import provided, toml
+from sojourn.base.core import Document
+from sojourn.base.errors import RunError
 from sojourn.base.processors import cores
-from sojourn.plan import expand, stopping
+from sojourn.base.units import to_ns
+from sojourn.plan import expand, stopping, worker
+from sojourn.plan.document import dumps
 from sojourn.plan.executors import Cluster, Executor, Threads, refuse
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import REAL, build
 from sojourn.plan.store import Store
-from sojourn.plan.text import dumps
 from sojourn.plan.worker import Batch, Done
 from sojourn.plugins import loading as plugins
-from sojourn.results import headline, metrics, repeats
+from sojourn.results import headline, metrics, tables
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
-    from sojourn.plan.progress import Watch
 
 BATCH_S: Final = 1.0
 """Duration of a batch on one core: long enough to hide its overhead, and all that a kill can lose."""
@@ -61,7 +62,7 @@ class CellState:
         queue, ``utilisation@left->right``.
     failed
         Replications that failed, and why.
-    prints
+    fingerprints
         Fingerprints of replications with all their metrics, as long as the known ones are the same in all.
     """
 
@@ -69,7 +70,7 @@ class CellState:
     target: int
     values: dict[int, dict[str, float]] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
-    prints: dict[int, str] = field(default_factory=dict, repr=False)
+    fingerprints: dict[int, str] = field(default_factory=dict, repr=False)
     settled: bool = False
     tested: tuple[str, ...] = ()
     """The queues under test where there are several; the headline queue first, once the cells are compared."""
@@ -86,7 +87,7 @@ class CellState:
         return sorted(self.values)
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every replication up to the target has ended."""
         return len(self.values) + len(self.failed) >= self.target
 
@@ -104,7 +105,7 @@ class CellState:
     def repeated(self, count: int | None = None) -> bool:
         """Return whether the first replications, by default all, are one run repeated."""
         known = [k for k in range(self.target if count is None else count) if k in self.values]
-        return all(k in self.prints for k in known) and repeats.are([self.prints[k] for k in known])
+        return all(k in self.fingerprints for k in known) and tables.is_one_run([self.fingerprints[k] for k in known])
 
     def rows(self, count: int) -> Iterator[dict[str, Any]]:
         """Yield a row for each queue under test in each of the first `count` replications, with its utilisation."""
@@ -113,7 +114,7 @@ class CellState:
                 share = self.values[k][headline.at("utilisation", queue)]
                 yield {"queue": queue, "under_test": True, "utilisation": share}
 
-    def take(self, replication: int, found: Mapping[str, float]) -> None:
+    def record(self, replication: int, found: Mapping[str, float]) -> None:
         """Enter the metrics of a replication, from :func:`_measured`."""
         self.values[replication] = dict(found)
         own = "utilisation@"
@@ -127,6 +128,19 @@ class CellState:
     def may_repeat(self, values: Mapping[str, float]) -> bool:
         """Return whether a replication has the values of those that are there, as far as they were read."""
         return all(_same(values, other) for other in self.values.values())
+
+
+class Watch(Protocol):
+    """Shows the progress of a plan."""
+
+    def start(self, driver: Driver, executor: Executor) -> None:
+        """Before the first run."""
+
+    def show(self, driver: Driver) -> None:
+        """Called from time to time."""
+
+    def stop(self, driver: Driver) -> None:
+        """After the last run."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +221,13 @@ def run(
     """
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
         if value is not None and value < 1:
-            raise SojournError(f"{name}={value} is impossible; allowed: 1 or more")
+            raise RunError(f"{name}={value} is impossible; allowed: 1 or more")
     cells = plan if isinstance(plan, Cells) else expand.cells(plan)
     if cells.plan.world == REAL:
-        from sojourn.real.shell.executor import check
-
         if scheduler:
-            raise SojournError(
-                "real packets need this machine's network; allowed: a plan of simulated runs on a cluster"
-            )
+            raise RunError("real packets need this machine's network; allowed: a plan of simulated runs on a cluster")
         # Before anything starts.
-        check(cells)
+        provided.get("real packets").check(cells)
     with Store.writing(folder) as store:
         driver = Driver(cells, store, force=force)
         executor = _executor(cells, store, jobs, scheduler)
@@ -229,9 +239,8 @@ def run(
 
 def _executor(cells: Cells, store: Store, jobs: int | None, scheduler: str | None) -> Executor:
     if cells.plan.world == REAL:
-        from sojourn.real.shell.executor import Packets
-
-        return Packets(store.folder)
+        executor: Executor = provided.get("real packets").Packets(store.folder)
+        return executor
     return Cluster(scheduler) if scheduler else Threads(jobs or cores())
 
 
@@ -298,7 +307,7 @@ class Driver:
                     break
                 answer = executor.next(0.25)
                 if answer:
-                    self._take(*answer)
+                    self._receive(*answer)
                 self._flush_sometimes()
                 if watch:
                     watch.show(self)
@@ -354,10 +363,10 @@ class Driver:
         executor.submit(self._numbers, batch)
         self._numbers += 1
 
-    def _take(self, number: int, answer: Done | BaseException) -> None:
+    def _receive(self, number: int, answer: Done | BaseException) -> None:
         members = self._flying.pop(number)
         if isinstance(answer, BaseException):
-            self._again(members, answer)
+            self._retry(members, answer)
             return
         if answer.build != build():
             refuse({"a worker": answer.build})
@@ -367,8 +376,8 @@ class Driver:
         for row, (state, k) in enumerate(good):
             values = found[state.cell.run(k).id(build())]
             if state.may_repeat(values):
-                (state.prints[k],) = repeats.prints(answer.tables["runs"].slice(row, 1).to_pylist())
-            state.take(k, values)
+                state.fingerprints[k] = tables.fingerprint(answer.tables["runs"].slice(row, 1).to_pylist()[0])
+            state.record(k, values)
         self.ran += len(good)
         self._buffer.append(answer.tables)
         for place, why in answer.failed.items():
@@ -378,7 +387,7 @@ class Driver:
         ended = self.ran + len(self.failures)
         self.run_s = self._cpu_s / ended if ended else None
 
-    def _again(self, members: list[tuple[CellState, int]], error: BaseException) -> None:
+    def _retry(self, members: list[tuple[CellState, int]], error: BaseException) -> None:
         """Repeat the runs of a lost batch one by one; a run has failed if its worker dies again and again."""
         for state, k in members:
             key = (state.cell.number, k)
@@ -407,7 +416,7 @@ class Driver:
 
     def _settle(self, state: CellState) -> None:
         """When a cell has its target of replications, determine whether it needs more."""
-        while state.whole and not state.settled:
+        while state.is_complete and not state.settled:
             needed = stopping.target(self.plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
@@ -439,23 +448,23 @@ def fill(states: Sequence[CellState], store: Store, names: Sequence[str], code: 
     queues = store.read("queues", columns=["queue", "under_test", *of_queues])
     found = _measured(store.read("runs", columns=of_runs), queues, names)
 
-    def take(state: CellState, known: int) -> None:
+    def read_known(state: CellState, known: int) -> None:
         for k in range(known, state.target):
             own = found.get(state.cell.run(k).id(code))
             if own is not None:
-                state.take(k, own)
+                state.record(k, own)
 
     for state in states:
-        take(state, 0)
+        read_known(state, 0)
     _look_for_repeats(states, store, code)
     for state in states:
-        while state.whole:
+        while state.is_complete:
             needed = stopping.target(plan.precision, state.target, state.series, state.repeated)
             if needed == state.target:
                 state.settled = True
                 break
             known, state.target = state.target, needed
-            take(state, known)
+            read_known(state, known)
 
 
 def _look_for_repeats(states: Sequence[CellState], store: Store, code: str) -> None:
@@ -468,9 +477,9 @@ def _look_for_repeats(states: Sequence[CellState], store: Store, code: str) -> N
     }
     if wanted:
         runs = store.read("runs", runs=wanted)
-        for identity, one in zip(runs["run"].to_pylist(), repeats.prints(runs.to_pylist()), strict=True):
-            state, k = wanted[identity]
-            state.prints[k] = one
+        for row in runs.to_pylist():
+            state, k = wanted[row["run"]]
+            state.fingerprints[k] = tables.fingerprint(row)
 
 
 def _wanted(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -536,7 +545,7 @@ def refuse_other_builds(cells: Cells, store: Store) -> None:
     }
     if others:
         listed = ", ".join(f"{count} runs of {code}" for code, count in sorted(others.items()))
-        raise SojournError(
+        raise RunError(
             f"{store.folder}: the code has changed: the store holds {listed} for this plan, and this is {build()}; "
             "results of different builds are not mixed: name a new --store, or repeat them with --force"
         )
@@ -586,3 +595,55 @@ def _column(table: pa.Table, name: str) -> list[float]:
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
+
+
+CELLS = 12
+BUDGET_S = 10.0
+REAL_MORE_S = 3.0
+"""What a run on real packets takes besides its duration: namespaces, programs, the device."""
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """The results of the pilot runs.
+
+    Parameters
+    ----------
+    runs
+        Runs made.
+    run_s
+        Mean processor time of one.
+    """
+
+    runs: int
+    run_s: float
+
+
+def pilot(cells: Cells) -> Pilot:
+    """Run replication 0 of cells from all parts of the plan until the time is over; at least one run.
+
+    Runs on real packets take their duration, and none is made.
+
+    Raises
+    ------
+    SojournError
+        If one of them fails.
+    """
+    if cells.plan.world == REAL:
+        spans = [to_ns("duration", json.loads(cells.scenarios[cell.scenario])["duration"]) / 1e9 for cell in cells]
+        return Pilot(0, sum(spans) / len(spans) + REAL_MORE_S)
+    step = max(len(cells) // CELLS, 1)
+    end = time.monotonic() + BUDGET_S
+    runs, spent = 0, 0.0
+    # From the middle outwards the order would not matter much; both ends come early, so that a range is covered.
+    chosen = list(cells)[::step]
+    chosen = [*chosen[:1], *chosen[:0:-1]]
+    for cell in chosen:
+        done = worker.run(Batch(build(), (cells.scenarios[cell.scenario],), ((0, cell.run(0)),)))
+        if done.failed:
+            raise RunError(f"{cells.plan.origin}: cell {cell}: {done.failed[0]}")
+        runs += 1
+        spent += done.cpu_s
+        if time.monotonic() > end:
+            break
+    return Pilot(runs, spent / runs)

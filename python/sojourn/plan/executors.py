@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from sojourn.base import core
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.plan import worker
 from sojourn.plan.worker import Batch, Done
 
@@ -118,20 +118,20 @@ class Cluster:
         try:
             import distributed
         except ImportError:
-            raise SojournError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
+            raise RunError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
         # Dask's annotations are partial.
         client: Any = distributed.Client
         place: dict[str, Any] = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
         try:
             self._client: Any = client(**place, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise SojournError(f"no Dask scheduler answers at {address}: {_short(error)}") from None
+            raise RunError(f"no Dask scheduler answers at {address}: {_short(error)}") from None
         try:
             self._client.wait_for_workers(1, timeout=timeout_s)
             self._check()
         except TimeoutError:
             self._client.close()
-            raise SojournError(f"the Dask scheduler at {address} has no worker") from None
+            raise RunError(f"the Dask scheduler at {address} has no worker") from None
         except BaseException:
             self._client.close()
             raise
@@ -148,7 +148,7 @@ class Cluster:
             try:
                 workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             except OSError:
-                raise self._gone() from None
+                raise self._unreachable() from None
             self._width = max(sum(worker["nthreads"] for worker in workers), 1)
             self._looked = time.monotonic()
         return self._width
@@ -162,17 +162,17 @@ class Cluster:
         """Hand a batch over."""
         future = self._client.submit(worker.run, batch, pure=False, key=f"sojourn-{id(self)}-{number}")
         self._futures[number] = future
-        future.add_done_callback(self._told(number))
+        future.add_done_callback(self._when_done(number))
 
-    def _told(self, number: int) -> Callable[[Any], None]:
-        def told(future: Any) -> None:
+    def _when_done(self, number: int) -> Callable[[Any], None]:
+        def put(future: Any) -> None:
             try:
                 answer: Done | BaseException = future.result() if future.status == "finished" else _why(future)
             except BaseException as error:
                 answer = error
             self._done.put((number, answer))
 
-        return told
+        return put
 
     def next(self, timeout_s: float) -> Answer | None:
         """Wait for a batch to end."""
@@ -199,10 +199,10 @@ class Cluster:
 
     def _check_scheduler(self) -> None:
         if self._client.status != "running":
-            raise self._gone()
+            raise self._unreachable()
 
-    def _gone(self) -> SojournError:
-        return SojournError(
+    def _unreachable(self) -> RunError:
+        return RunError(
             f"the Dask scheduler at {self._address} is gone; "
             "finished runs are in the store, the same command continues"
         )
@@ -223,7 +223,7 @@ def refuse(builds: dict[str, str]) -> None:
     other = {worker: build for worker, build in builds.items() if build != core.build()}
     if other:
         listed = "".join(f"\n  {worker}: {build}" for worker, build in sorted(other.items())[:10])
-        raise SojournError(
+        raise RunError(
             f"{len(other)} of {len(builds)} workers have another build of Sojourn than this process "
             f"({core.build()}), and results of different builds are not mixed; install the same on all{listed}"
         )

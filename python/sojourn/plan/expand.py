@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from sojourn import _native
 from sojourn.base import core, suggest, toml
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import ScenarioError, SojournError
 from sojourn.base.units import auto_interval_ns, from_ns, to_ns
 from sojourn.model.scheme import Scheme, with_parameters
 from sojourn.plan.identity import SIMULATED, Run, scenario_hash, stripped
-from sojourn.plan.parts import AUTO, NAME, SCHEME, Value, derived_seed, is_name
-from sojourn.results import headline, metrics
+from sojourn.plan.model import AUTO, NAME, SCHEME, Value, derived_seed, is_name
+from sojourn.results import headline, metrics, notices
+from sojourn.results.notices import Notice
 
 if TYPE_CHECKING:
     from sojourn.plan.model import Plan
@@ -114,7 +116,7 @@ def cells(plan: Plan) -> Cells:
     for variation in plan.vary:
         count *= len(variation.points)
     if count * max(len(plan.schemes), 1) > GREATEST:
-        raise SojournError(
+        raise ScenarioError(
             f"{plan.origin}: more than {GREATEST:,} cells; vary fewer factors, or sample a Latin hypercube"
         )
     text = toml.dumps(base)
@@ -144,7 +146,7 @@ def cells(plan: Plan) -> Cells:
             seed = _seed(plan, scheme.label, levels)
             known[key] = Cell(len(known), own, scheme.label, levels, at, seed, *sampling[at], plan.world)
     if bad:
-        raise SojournError(_impossible(plan, bad, len(seen)))
+        raise ScenarioError(_impossible(plan, bad, len(seen)))
     _check_twins(plan, known.values())
     _check_queues(plan, scenarios.values())
     return Cells(plan, tuple(known.values()), scenarios)
@@ -164,10 +166,20 @@ def _check_queues(plan: Plan, scenarios: Iterable[str]) -> None:
             queues[headline.ALL] = None
         left = {queue: name for queue, name in left.items() if queue not in queues}
     for queue, name in left.items():
-        raise SojournError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
+        raise ScenarioError(f"{plan.origin}: `{name}`: {suggest.unknown('queue', queue, list(queues))}")
 
 
-def together(name: str, several: Sequence[Cells]) -> Cells:
+def inert(several: Iterable[Cells]) -> tuple[Notice, ...]:
+    """Return the settings that have no effect in any cell of some plans, see :func:`notices.inert_everywhere`."""
+    runs: dict[str, tuple[str, dict[str, Scheme]]] = {}
+    for one in several:
+        for cell in one:
+            _, schemes = runs.setdefault(cell.scenario, (one.scenarios[cell.scenario], {}))
+            schemes[cell.scheme.text] = replace(cell.scheme, label=cell.label)
+    return notices.inert_everywhere((text, list(schemes.values())) for text, schemes in runs.values())
+
+
+def combined(name: str, several: Sequence[Cells]) -> Cells:
     """Return the cells of several plans as those of one, so that they run together; a run in two plans is one cell.
 
     Goals and metrics are those of the first.
@@ -203,25 +215,25 @@ def _impossible(plan: Plan, bad: dict[str, list[str]], total: int) -> str:
 
 def _check_names(plan: Plan) -> None:
     if not is_name(plan.name):
-        raise SojournError(f"{plan.origin}: {plan.name!r} is not the name of a plan; allowed: {NAME}")
+        raise ScenarioError(f"{plan.origin}: {plan.name!r} is not the name of a plan; allowed: {NAME}")
     names = [one.name for one in plan.factors]
     for name in names:
         if name in _RESERVED or names.count(name) > 1:
             why = "is named twice" if names.count(name) > 1 else "has a meaning of its own"
-            raise SojournError(f"{plan.origin}: the factor `{name}` {why}; give it a `name`")
+            raise ScenarioError(f"{plan.origin}: the factor `{name}` {why}; give it a `name`")
     labels = [scheme.label for scheme in plan.schemes]
     for one in plan.factors:
         for key in one.keys:
             if key.startswith(("scheme.", "schemes.")) and not labels:
-                raise SojournError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
+                raise ScenarioError(f"{plan.origin}: `{key}` needs `schemes`, of which the plan has none")
             if key.startswith("schemes.") and _target(key, labels) is None:
-                raise SojournError(
+                raise ScenarioError(
                     f"{plan.origin}: `{key}` names no scheme; allowed: schemes.LABEL.PARAMETER with "
                     f"{', '.join(labels)}"
                 )
     for name in plan.paired or ():
         if name != SCHEME and name not in names:
-            raise SojournError(
+            raise ScenarioError(
                 f"{plan.origin}: paired: `{name}` does not vary; allowed: {', '.join([SCHEME, *names])}"
             )
 
@@ -231,7 +243,7 @@ def _check_series(plan: Plan) -> None:
         if to_ns("series", str(plan.series)) < 1:
             raise ValueError("series: an interval of 0; allowed: a time above 0")
     except (TypeError, ValueError) as error:
-        raise SojournError(f"{plan.origin}: {error}") from None
+        raise ScenarioError(f"{plan.origin}: {error}") from None
 
 
 def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
@@ -240,7 +252,7 @@ def _check_twins(plan: Plan, found: Iterable[Cell]) -> None:
     for cell in found:
         run = cell.run(0)
         if run in seen:
-            raise SojournError(f"{plan.origin}: two cells are the same runs: {seen[run]}; and {cell}")
+            raise ScenarioError(f"{plan.origin}: two cells are the same runs: {seen[run]}; and {cell}")
         seen[run] = cell
 
 

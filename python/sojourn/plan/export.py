@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from sojourn.base import core
-from sojourn.base.core import SojournError
+from sojourn.base.errors import StoreError
 from sojourn.plan import folder, read, rows
 from sojourn.plan.expand import Cells
 from sojourn.plan.store import Store
@@ -94,7 +94,7 @@ def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     try:
         import xarray
     except ImportError:
-        raise SojournError("NetCDF needs xarray and h5netcdf: pip install 'sojourn[netcdf]'") from None
+        raise StoreError("NetCDF needs xarray and h5netcdf: pip install 'sojourn[netcdf]'") from None
     frame = read.frame(cells, store)
     factors = [factor.name for factor in cells.plan.factors]
     names = [name for name in rows.metric_names("runs") if frame[name].notna().any()]
@@ -156,7 +156,7 @@ def _flent(cells: Cells, store: Store, place: Path, _table: str) -> list[Path]:
     """Write a ``.flent.gz`` for each run that has time series."""
     series = read.curves(cells, store, "series", "name")
     if series.empty:
-        raise SojournError(
+        raise StoreError(
             f'the plan {cells.plan.name!r} has no time series: give it `series = "200 ms"` and run it again'
         )
     names = [*(metric for *_, metric in _FLENT_SERIES.values()), _FLENT_FAIRNESS[-1]]

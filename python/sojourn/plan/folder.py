@@ -30,8 +30,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sojourn.base import foreign, toml, whole_files
-from sojourn.base.core import SojournError
+from sojourn.base import foreign, provided, toml, whole_files
+from sojourn.base.errors import SojournError, StoreError
 from sojourn.model.scheme import Scheme
 from sojourn.results import headline, tables
 
@@ -139,12 +139,17 @@ def staged(folder: str | Path, *, force: bool = True) -> Iterator[Path]:
         raise
 
 
+def replace(results: Results, folder: str | Path, *, force: bool = True) -> None:
+    """Write a run folder whole in the place of an earlier one, see :meth:`sojourn.Results.to_parquet`."""
+    with staged(folder, force=force) as staging:
+        write(results, staging)
+
+
 def write(results: Results, folder: Path, command: str | None = None) -> None:
     """Write every file of a run folder into an existing, empty folder."""
     import pyarrow.parquet as pq
 
     from sojourn.results.text import frame_as_csv
-    from sojourn.view.report import render
 
     meta = describe(results, command)
     _write_json(folder / "meta.json", meta)
@@ -167,7 +172,8 @@ def write(results: Results, folder: Path, command: str | None = None) -> None:
         pq.write_table(results.arrow(name), folder / f"{name}.parquet", compression="zstd")
     (folder / "summary.csv").write_text(frame_as_csv(results.summary()), encoding="utf-8")
     # The report is made from what was written, so the same folder always gives the same page.
-    (folder / REPORT).write_text(render(read(folder, type(results))), encoding="utf-8")
+    page: str = provided.get("report")(read(folder, type(results)))
+    (folder / REPORT).write_text(page, encoding="utf-8")
 
 
 def _plugins(results: Results) -> dict[str, bytes]:
@@ -221,7 +227,7 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
     place = Path(folder)
     meta = read_meta(place)
     if meta.get("format") != FORMAT:
-        raise SojournError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
+        raise StoreError(f"{folder}: not a run folder of this version (format {meta.get('format')!r})")
     try:
         scenario, schemes = (
             foreign.document(place / name, within=place) for name in ("scenario.json", "schemes.json")
@@ -248,9 +254,9 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
         raise
     except OSError as error:
         file = Path(error.filename).name if error.filename else folder
-        raise SojournError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
+        raise StoreError(f"{folder}: the run folder is damaged: {file}: {error.strerror or error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
-        raise SojournError(f"{folder}: the run folder is damaged: {error}") from None
+        raise StoreError(f"{folder}: the run folder is damaged: {error}") from None
 
 
 def read_meta(folder: str | Path) -> dict[str, Any]:
@@ -269,9 +275,9 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         meta = None
     except OSError as error:
-        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
+        raise StoreError(f"cannot read {str(file)!r}: {error.strerror}") from None
     if not isinstance(meta, dict) or not str(meta.get("format", "")).startswith("sojourn "):
-        raise SojournError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
+        raise StoreError(f"{folder} is not a folder that Sojourn wrote: it has no meta.json of Sojourn's")
     return meta
 
 
@@ -346,7 +352,7 @@ def refuse_results(target: str | Path, *, force: bool) -> None:
         raise _cannot_write(target, error) from None
     if taken and not force:
         what = "holds earlier results" if place.is_dir() else "is there already"
-        raise SojournError(
+        raise StoreError(
             f"will not replace {str(target)!r}: it {what}; name another place, or replace it with --force"
         )
 
@@ -376,12 +382,12 @@ def refuse_foreign(target: Path, named: Path | None = None) -> None:
         if not target.exists():
             return
         if not target.is_dir():
-            raise SojournError(f"cannot write {str(named)!r}: it is a file, and results need a folder")
+            raise StoreError(f"cannot write {str(named)!r}: it is a file, and results need a folder")
         foreign = foreign_files(target)
     except OSError as error:
         raise _cannot_write(named, error) from None
     if foreign:
-        raise SojournError(
+        raise StoreError(
             f"will not replace {str(named)!r}: it holds {foreign[0]!r}, which Sojourn did not write; "
             "name a new or empty folder"
         )
@@ -443,7 +449,7 @@ def _flush(staging: Path) -> None:
 
 
 def _cannot_write(path: str | Path, error: OSError) -> SojournError:
-    return SojournError(f"cannot write {str(path)!r}: {error.strerror or error}")
+    return StoreError(f"cannot write {str(path)!r}: {error.strerror or error}")
 
 
 def _umask() -> int:

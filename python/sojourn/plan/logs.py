@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from sojourn.base import core
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -161,7 +162,7 @@ class Writing:
         pairs = [(resolved[0], resolved[-1]), (resolved[-1], resolved[0])] if len(resolved) > 1 else []
         if any(one == other or one in other.parents for one, other in pairs):
             named = " and ".join(repr(str(one.folder)) for one in places.values())
-            raise SojournError(
+            raise StoreError(
                 f"packet traces and decision logs need folders of their own, neither in the other: {named}"
             )
         for name, one in places.items():

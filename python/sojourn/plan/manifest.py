@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from sojourn.base import foreign
-from sojourn.base.core import SojournError
+from sojourn.base.errors import StoreError
 from sojourn.plan import rows
 
 FORMAT: Final = "sojourn manifest 1"
@@ -39,7 +39,7 @@ _SETTLED_NS: Final = 100_000_000
 _Signature: TypeAlias = tuple[int, int, int, int, int]
 
 
-class StoreDamagedError(SojournError):
+class StoreDamagedError(StoreError):
     """A file of a store is not what was written.
 
     Parameters
@@ -118,9 +118,7 @@ def parse(folder: Path, name: str, content: bytes) -> dict[str, tuple[Content, .
     head, _, body = content.partition(b"\n")
     if head + b"\n" != _head(body, FORMAT):
         if other := _other_format(head, body):
-            raise SojournError(
-                f"{folder / name}: a manifest of another version (format {other!r}, this is {FORMAT!r})"
-            )
+            raise StoreError(f"{folder / name}: a manifest of another version (format {other!r}, this is {FORMAT!r})")
         raise StoreDamagedError(folder, name, "changed: its digest does not fit its content")
     try:
         return dict(_line(json.loads(line)) for line in body.splitlines())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol, TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn
 
     from sojourn.plan.execute import CellState, Driver
     from sojourn.plan.executors import Executor
@@ -18,22 +20,39 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0
 
 
-class Watch(Protocol):
-    """Shows the progress of a plan."""
-
-    def start(self, driver: Driver, executor: Executor) -> None:
-        """Before the first run."""
-
-    def show(self, driver: Driver) -> None:
-        """Called from time to time."""
-
-    def stop(self, driver: Driver) -> None:
-        """After the last run."""
-
-
-def for_stderr() -> Watch:
+def for_stderr() -> Terminal | Lines:
     """Return what suits standard error."""
     return Terminal() if sys.stderr.isatty() else Lines(sys.stderr)
+
+
+def is_shown(wanted: bool | None) -> bool:
+    """Return whether a bar is wanted: by default, if standard error is a terminal."""
+    return sys.stderr.isatty() if wanted is None else wanted
+
+
+@contextmanager
+def fraction_bar(wanted: bool | None, runs: int) -> Iterator[Callable[[int, float], None] | None]:
+    """Show a bar of runs in the compiled core, which tells how many have ended and the fraction of all work done."""
+    if not is_shown(wanted):
+        yield None
+        return
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    times = (TimeRemainingColumn(), TextColumn("left,"), TimeElapsedColumn(), TextColumn("elapsed"))
+    with _bar("simulating", 1.0, 0, *times) as bar:
+        yield lambda finished, fraction: bar.update(
+            bar.task_ids[0], completed=fraction, description=f"{finished} of {runs} run{'s' * (runs > 1)}"
+        )
+
+
+def _bar(text: str, total: float, completed: int, *more: ProgressColumn) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), *more)
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(text, total=total, completed=completed)
+    return bar
 
 
 class Lines:
@@ -81,16 +100,10 @@ class Terminal:
 
     def start(self, driver: Driver, executor: Executor) -> None:
         """Draw it."""
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
         self._start = time.monotonic()
         self._found = driver.done
-        console = Console(stderr=True)
-        console.print(f"{driver.plan.name}: {executor.note}", highlight=False)
-        columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-        self._bar = Progress(*columns, console=console, transient=True)
-        self._bar.add_task("", total=driver.expected, completed=self._found)
+        print(f"{driver.plan.name}: {executor.note}", file=sys.stderr)
+        self._bar = _bar("", driver.expected, self._found)
         self._bar.start()
         self.show(driver)
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyarrow import dataset
 
 from sojourn.base import foreign
-from sojourn.base.core import SojournError
+from sojourn.base.errors import StoreError
 from sojourn.plan import read, rows
 from sojourn.plan.store import Store
 
@@ -71,9 +71,9 @@ def query(store: Store, sql: str, *, external: bool = False) -> pa.Table:
         return connect(store, external=external).sql(sql).to_arrow_table()
     except duckdb.Error as error:
         hint = "; --external allows files, extensions and settings" if _is_confined(error) and not external else ""
-        raise SojournError(f"DuckDB: {error}{hint}") from None
+        raise StoreError(f"DuckDB: {error}{hint}") from None
     except AttributeError:
-        raise SojournError(
+        raise StoreError(
             "DuckDB: the text is not a query; allowed: statements that return rows, such as SELECT, DESCRIBE and SHOW"
         ) from None
 

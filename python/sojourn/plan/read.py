@@ -12,14 +12,15 @@ import pandas as pd
 import pyarrow as pa
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError, StoreError
 from sojourn.base.units import NUMBER
 from sojourn.plan import document, execute, expand, rows
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
-from sojourn.plan.parts import SCHEME, Value
+from sojourn.plan.model import SCHEME, Value
 from sojourn.plan.store import Store
-from sojourn.results import alike, export, headline, inert, metrics, repeats, silent, tables, warmup
+from sojourn.results import export, headline, metrics, notices, tables
+from sojourn.results.notices import Notice
 from sojourn.results.results import Results
 
 Levels: TypeAlias = dict[str, Value | None]
@@ -51,7 +52,7 @@ def plan_of(store: Store, name: str | None = None) -> Cells:
     """
     known = list(store.plans())
     if name is None and len(known) != 1:
-        raise SojournError(
+        raise StoreError(
             f"{store.folder} holds {len(known)} plans: name one with --plan: {', '.join(known) or 'none'}"
         )
     return plans(store, name or known[0])[0]
@@ -62,9 +63,7 @@ def plans(store: Store, name: str | None = None) -> list[Cells]:
     texts = store.plans()
     if name is not None and name not in texts:
         listed = ", ".join(texts) or "none"
-        raise SojournError(
-            f"{store.folder}: there is no plan {name!r}{suggest.hint(name, texts)}; there are: {listed}"
-        )
+        raise StoreError(f"{store.folder}: there is no plan {name!r}{suggest.hint(name, texts)}; there are: {listed}")
     return [
         expand.cells(document.loads(text, source=f"{store.folder}/plans/{found}.toml"))
         for found, text in texts.items()
@@ -360,7 +359,7 @@ def differences(cells: Cells, store: Store, names: Sequence[str] = (), baseline:
     """
     known = dict.fromkeys(cell.label for cell in cells)
     if baseline is not None and baseline not in known:
-        raise SojournError(suggest.unknown("scheme", baseline, known))
+        raise SchemeError(suggest.unknown("scheme", baseline, known))
     base = baseline or next(iter(known))
     wanted = tuple(names) or cells.plan.shown
     factors = [factor.name for factor in cells.plan.factors]
@@ -378,10 +377,10 @@ def warnings(cells: Cells, store: Store, states: Sequence[execute.CellState]) ->
     settings = {
         one.text: None
         for _, group in combinations(cells)[:_CHECKED]
-        for one in inert.check(json.loads(cells.scenarios[group[0].scenario]), [cell.scheme for cell in group])
+        for one in notices.inert(json.loads(cells.scenarios[group[0].scenario]), [cell.scheme for cell in group])
     }
     repeated = [str(state.cell) for state in states if state.repeated()]
-    same = [one.text for one in repeats.warn(repeated)]
+    same = [one.text for one in notices.repeated(repeated)]
     return [*settings, *same, *_of_runs(cells, store), *(one.text for one in _unsteady(cells, store, states))]
 
 
@@ -389,11 +388,11 @@ def _of_runs(cells: Cells, store: Store) -> Iterator[str]:
     """Yield a sentence for flows that deliver nothing, and for schemes whose runs are those of another scheme."""
     for levels, one in results(cells, store)[:_CHECKED]:
         where = f"{described(levels)}: " if levels else ""
-        yield from (f"{where}{found.text}" for found in silent.check(one))
-        yield from (f"{where}{found.text}" for found in alike.check(one))
+        yield from (f"{where}{found.text}" for found in notices.silent(one))
+        yield from (f"{where}{found.text}" for found in notices.alike_in(one))
 
 
-def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -> tuple[warmup.Warning, ...]:
+def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -> tuple[Notice, ...]:
     """Return the cells whose warm-up is too short, or that reached no steady state, as far as they have series."""
     code = code_of(cells, store)
     cell_of = {
@@ -411,11 +410,11 @@ def _unsteady(cells: Cells, store: Store, states: Sequence[execute.CellState]) -
     found: dict[tuple[str, str], list[tables.Row]] = {}
     for (run, curve), part in samples.groupby([rows.KEY, "name"], sort=False):
         name, _, queue = str(curve).partition(":")
-        if name in warmup.SERIES and queue in ("", first.get(cell_of[run])):
+        if name in notices.SERIES and queue in ("", first.get(cell_of[run])):
             samples_of = {"t_s": part["t_s"].to_numpy(), "value": part["value"].to_numpy()}
             found.setdefault((cell_of[run], name), []).append(samples_of)
     order = {str(state.cell): state.cell.number for state in states}
-    return warmup.examine(dict(sorted(found.items(), key=lambda one: order[one[0][0]])), warm_ups)
+    return notices.unsteady(dict(sorted(found.items(), key=lambda one: order[one[0][0]])), warm_ups)
 
 
 def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -432,23 +431,12 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
     made = []
     for state in states(cells, store, wanted):
         for name in headline.shown(state.tested, wanted):
-            found, (metric, queue) = state.estimate(name), metrics.split(name)
-            low, high = (math.nan if end is None else end for end in (found.low, found.high))
-            made.append(
-                {
-                    "cell": state.cell.number,
-                    SCHEME: state.cell.label,
-                    **state.cell.levels,
-                    "queue": queue,
-                    "metric": metric,
-                    "unit": metrics.unit_of(name),
-                    "mean": found.mean,
-                    "low": low,
-                    "high": high,
-                    "replications": found.replications,
-                }
-            )
-    return pd.DataFrame(made)
+            metric, queue = metrics.split(name)
+            estimate = tables.limits(state.estimate(name))
+            made.append((*_key(state), queue, metric, metrics.unit_of(name), *estimate))
+    factors = [factor.name for factor in cells.plan.factors]
+    columns = ["cell", SCHEME, *factors, "queue", "metric", "unit", "mean", "low", "high", "replications"]
+    return pd.DataFrame(made, columns=columns)
 
 
 def arrow(data: pd.DataFrame, table: str) -> pa.Table:

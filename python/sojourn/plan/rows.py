@@ -17,6 +17,7 @@ from pyarrow import json
 
 from sojourn.plan.identity import Run
 from sojourn.results import metrics
+from sojourn.results.tables import FACTS, SCOPES, facts
 
 NAMES: Final = ("runs", "queues", "flows", "distributions", "series")
 STATIONS: Final = "stations"
@@ -27,54 +28,22 @@ EVERY: Final = (*NAMES, *OPTIONAL)
 
 KEY: Final = "run"
 
-_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group", "phases": "run"}
-
-_FACTS: Final = {
-    "duration_s": (pa.float64(), "s"),
-    "warm_up_s": (pa.float64(), "s"),
-    "measured_s": (pa.float64(), "s"),
-    "events": (pa.int64(), ""),
-    "queue": (pa.string(), ""),
-    "packets_sent": (pa.int64(), "packets"),
-    "packets_delivered": (pa.int64(), "packets"),
-    "packets_dropped": (pa.int64(), "packets"),
-    "packets_in_flight": (pa.int64(), "packets"),
+_TYPES: Final = {"text": pa.string(), "whole": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
+_RUN: Final = {
+    "build": pa.string(),
+    "scenario": pa.string(),
+    "scheme": pa.string(),
+    "seed": pa.int64(),
+    "replication": pa.int64(),
+    "sampled": pa.string(),
 }
-
-_OWN: Final[dict[str, dict[str, pa.DataType]]] = {
-    "runs": {
-        "build": pa.string(),
-        "scenario": pa.string(),
-        "scheme": pa.string(),
-        "seed": pa.int64(),
-        "replication": pa.int64(),
-        "sampled": pa.string(),
-    },
-    "queues": {"queue": pa.string(), "under_test": pa.bool_(), "configured": pa.string()},
-    "flows": dict.fromkeys(("flow", "group", "from", "to", "transport"), pa.string()),
-    "distributions": {"quantity": pa.string(), "value": pa.float64(), "cumulative": pa.float64()},
-    "series": {"name": pa.string(), "unit": pa.string(), "t_s": pa.float64(), "value": pa.float64()},
-    "groups": {"group": pa.string()},
-    "phases": {
-        "phase": pa.string(),
-        "occurrence": pa.int64(),
-        "group": pa.string(),
-        "queue": pa.string(),
-        **dict.fromkeys(("from_s", "to_s", "measured_s"), pa.float64()),
-    },
-    "stations": {
-        "cell": pa.string(),
-        "node": pa.string(),
-        **dict.fromkeys(("attempts", "retries", "collisions", "frame_errors", "retry_drops"), pa.int64()),
-        "air_time_share": pa.float64(),
-    },
-}
+"""What ``runs`` says of the making of a run."""
 
 
 @cache
 def metric_names(table: str) -> tuple[str, ...]:
     """Return the metrics that a table has a column for."""
-    scope = _SCOPES.get(table)
+    scope = SCOPES.get(table)
     found = {name for where, name in metrics.catalogue() if where == scope}
     if table == PHASES:
         # Groups of flows in a phase have those of their applications.
@@ -85,18 +54,12 @@ def metric_names(table: str) -> tuple[str, ...]:
 @cache
 def schema(table: str) -> pa.Schema:
     """Return a table's columns, each with its unit in the metadata (key ``unit``)."""
-    fields = [pa.field(KEY, pa.string(), nullable=False)]
-    fields += [pa.field(name, kind) for name, kind in _OWN[table].items()]
-    if table == "runs":
-        fields += [_with_unit(name, kind, unit) for name, (kind, unit) in _FACTS.items()]
-    if table == "series":
-        fields = [_with_unit("t_s", pa.float64(), "s") if field.name == "t_s" else field for field in fields]
-    if table == PHASES:
-        fields = [_with_unit(f.name, f.type, "s" if f.name.endswith("_s") else "") for f in fields]
-    if table == STATIONS:
-        fields = [_with_unit(f.name, f.type, "packets") if f.name == "retry_drops" else f for f in fields]
+    # So are the files of stores.
+    fields = [pa.field(KEY, pa.string(), nullable=table == PHASES)]
+    fields += [pa.field(name, kind) for name, kind in (_RUN if table == "runs" else {}).items()]
+    fields += [_with_unit(name, _TYPES[kind], unit) for name, (kind, unit) in facts(table).items()]
     for name in metric_names(table):
-        fields.append(_with_unit(name, pa.float64(), metrics.unit_of(name, _SCOPES[table])))
+        fields.append(_with_unit(name, pa.float64(), metrics.unit_of(name, SCOPES[table])))
     return pa.schema(fields, metadata={"table": table})
 
 
@@ -128,8 +91,8 @@ def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
         "sampled": pa.array([run.series for run in runs], pa.string()),
     }
     conserved = {f"packets_{name}": column for name, column in _fields(reports["conservation"]).items()}
-    facts = {name: reports[name] if name in reports else conserved.get(name) for name in _FACTS}
-    made = {"runs": _table("runs", len(ids), {**own, **facts, **_metrics("runs", reports["metrics"])})}
+    known = {name: reports[name] if name in reports else conserved.get(name) for name in FACTS}
+    made = {"runs": _table("runs", len(ids), {**own, **known, **_metrics("runs", reports["metrics"])})}
     for name, renamed in (
         ("queues", {"name": "queue", "scheme": "configured"}),
         ("flows", {"name": "flow"}),
@@ -141,7 +104,7 @@ def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
             continue
         parents, rows = _flat(reports[name])
         columns = {renamed.get(key, key): column for key, column in _fields(rows).items()}
-        kept = {key: columns.get(key) for key in _OWN[name]}
+        kept = {key: columns.get(key) for key in facts(name)}
         every = _metrics(name, columns.get("metrics"))
         made[name] = _table(name, len(rows), {KEY: ids.take(parents), **kept, **every})
     made["distributions"] = _distributions(ids, _fields(reports.get("distributions")))

@@ -14,8 +14,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.plan import read, stopping
 from sojourn.plan.execute import CellState
 from sojourn.plan.expand import Cells
-from sojourn.plan.model import Plan
-from sojourn.plan.parts import SCHEME, Figure, Value
+from sojourn.plan.model import SCHEME, Figure, Plan, Value
 from sojourn.plan.store import Store
 from sojourn.results import headline, metrics
 from sojourn.results.text import difference, difference_note
@@ -130,11 +129,11 @@ def notes(cells: Cells, store: Store, states: Sequence[CellState]) -> list[str]:
     """Return sentences about what the numbers are, what is missing, and what to know before they are used."""
     plan = cells.plan
     found = ["± half-width of the 95 % interval of the mean (Student's t over the replications)."]
-    missing = sum(not state.whole for state in states)
+    missing = sum(not state.is_complete for state in states)
     if missing:
         found.append(f"{missing} of {len(states)} cells are not finished.")
     for goal in plan.precision:
-        whole = [state.estimate(goal.metric) for state in states if state.whole]
+        whole = [state.estimate(goal.metric) for state in states if state.is_complete]
         alike = [one for one in whole if stopping.unjudged(one)]
         short = [one for one in whole if not stopping.unjudged(one) and not stopping.met(goal, one)]
         parts = [

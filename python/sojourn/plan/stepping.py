@@ -14,11 +14,12 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from sojourn._native import Stepper
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import RunError
 from sojourn.base.units import Time, from_ns, to_ns
 from sojourn.model.network import Network
 from sojourn.model.scheme import Scheme, SchemeLike, as_schemes
-from sojourn.plan.runner import GREATEST_SEED, whole
+from sojourn.plan.runner import GREATEST_SEED, whole_number
 from sojourn.results import tables
 from sojourn.results.results import Results
 
@@ -146,8 +147,8 @@ class Simulation:
         self._scenario: Document = network.canonical()
         self._scheme = None if scheme is None else as_schemes([scheme])[0]
         self._seed = int(self._scenario.get("seed", 1)) if seed is None else seed
-        whole("seed", self._seed, 0, GREATEST_SEED)
-        whole("replication", replication, 0, GREATEST_SEED)
+        whole_number("seed", self._seed, 0, GREATEST_SEED)
+        whole_number("replication", replication, 0, GREATEST_SEED)
         task = {
             "scheme": self._scheme and self._scheme.text,
             "seed": self._seed,
@@ -219,7 +220,7 @@ class Simulation:
         """
         text = as_schemes([scheme])[0].text
         if queue is None and not self._queues:
-            raise SojournError("no queue is under test: name the queue that is to change")
+            raise RunError("no queue is under test: name the queue that is to change")
         for name in self._queues if queue is None else (queue,):
             self._stepper.switch(name, text)
 
@@ -241,7 +242,7 @@ class Simulation:
             return queue
         if len(self._queues) != 1:
             known = ", ".join(self._queues[:8]) or "none"
-            raise SojournError(f"{len(self._queues)} queues are under test: name one; there are: {known}")
+            raise RunError(f"{len(self._queues)} queues are under test: name one; there are: {known}")
         return self._queues[0]
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sojourn import stats
-from sojourn.plan.parts import Precision
+from sojourn.plan.model import Precision
 from sojourn.results import metrics
 from sojourn.stats.estimates import REPEATED
 

@@ -42,7 +42,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sojourn.base import foreign, nesting, whole_files
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import StoreError
 from sojourn.plan import manifest, rows
 from sojourn.plan.manifest import COPY, DATA, FOLDERS, MANIFEST, MARK, Content, Files, StoreDamagedError
 
@@ -91,7 +92,7 @@ class Store:
         return store
 
     @classmethod
-    def is_there(cls, folder: str | Path) -> bool:
+    def exists(cls, folder: str | Path) -> bool:
         """Return whether a folder is a store, intact or damaged."""
         return any((Path(folder) / name).exists() for name in (MARK, MANIFEST))
 
@@ -125,7 +126,7 @@ class Store:
                 except OSError:
                     lock.seek(0)
                     who = lock.read().strip()
-                    raise SojournError(
+                    raise StoreError(
                         f"{folder}: another plan is being run into this store{who and f' (process {who})'}"
                     ) from None
                 lock.truncate(0)
@@ -138,7 +139,7 @@ class Store:
             # Those of a network have no number, and are no matter of the folder's.
             if error.errno is None:
                 raise
-            raise SojournError(f"cannot write {str(folder)!r}: {error.strerror or error}") from None
+            raise StoreError(f"cannot write {str(folder)!r}: {error.strerror or error}") from None
         finally:
             store._lock = None
 
@@ -186,7 +187,7 @@ class Store:
             return empty if wanted is None else empty.select(wanted)
         whole = pa.concat_tables(found, promote_options="default")
         if unknown := [name for name in wanted or () if name not in whole.column_names]:
-            raise SojournError(f"{self.folder}: {table} has no column {', '.join(unknown)}: another version wrote it")
+            raise StoreError(f"{self.folder}: {table} has no column {', '.join(unknown)}: another version wrote it")
         return ordered(whole)
 
     def _with(self, table: str, names: Iterable[str]) -> list[str]:
@@ -289,21 +290,21 @@ class Store:
         try:
             found = foreign.read_bytes(self.folder / MARK, within=self.folder)
         except OSError as error:
-            if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.is_there(self.folder):
-                raise SojournError(
+            if isinstance(error, FileNotFoundError | NotADirectoryError) and not self.exists(self.folder):
+                raise StoreError(
                     f"{self.folder} is not a store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
                 ) from None
             raise StoreDamagedError(self.folder, MARK, manifest.trouble(error)) from None
         if found == mark():
             return
         if found == mark(WITHOUT_MANIFEST):
-            raise SojournError(
+            raise StoreError(
                 f"{self.folder}: a store of an earlier version, without a manifest that shows damage; "
                 f"`sojourn plan verify {self.folder} --adopt` checks what can be checked and writes one"
             )
         listed = manifest.load(self.folder).get(MARK, ())
         if listed and not manifest.problem(self.folder, MARK, listed):
-            raise SojournError(f"{self.folder}: a store of another version ({found!r}, this is {FORMAT!r})")
+            raise StoreError(f"{self.folder}: a store of another version ({found!r}, this is {FORMAT!r})")
         raise StoreDamagedError(self.folder, MARK, "changed: it does not say what was written")
 
     # Writing: only under the lock.
@@ -338,8 +339,8 @@ class Store:
         """Remove the failures of runs that have succeeded since."""
         there = {path for path in self._files if path.startswith("failed/")}
         paths = [f"failed/{identity}{suffix}" for identity in identities for suffix in (".txt", ".toml")]
-        if gone := there.intersection(paths):
-            self._commit({}, gone)
+        if removed := there.intersection(paths):
+            self._commit({}, removed)
 
     def remove(self, identities: set[str]) -> None:
         """Take runs out of the store."""
@@ -388,17 +389,17 @@ class Store:
             found = [self._table(f"{table}/{name}") for name in self._with(table, names)]
             whole = pa.concat_tables([*found, rows.schema(table).empty_table()], promote_options="default")
             if without:
-                gone = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
-                whole = whole.filter(pc.invert(gone))
+                removed = pc.is_in(whole[rows.KEY], value_set=pa.array(sorted(without), pa.string()))
+                whole = whole.filter(pc.invert(removed))
             merged[table] = ordered(whole)
         self._write_part(merged, replaces=names)
 
     def _write_part(self, tables: dict[str, pa.Table], replaces: Sequence[str] = ()) -> None:
         new = part(tables)
-        gone = {path for name in replaces for table in DATA if (path := f"{table}/{name}") in self._files}
-        self._commit(new, gone.difference(new))
+        removed = {path for name in replaces for table in DATA if (path := f"{table}/{name}") in self._files}
+        self._commit(new, removed.difference(new))
 
-    def _commit(self, new: Mapping[str, bytes], gone: Iterable[str] = ()) -> None:
+    def _commit(self, new: Mapping[str, bytes], removed: Iterable[str] = ()) -> None:
         """Write files in their order, then the manifest, then remove others: all of it or, for readers, nothing."""
         contents = {path: Content.of(content) for path, content in new.items()}
         # Until a file is replaced it is right as it was, and from then on as it will be.
@@ -413,7 +414,7 @@ class Store:
             whole_files.put(self.folder / path, content)
         for folder in dict.fromkeys((self.folder / path).parent for path in new):
             whole_files.flush(folder)
-        away = set(gone)
+        away = set(removed)
         kept = {path: found for path, found in self._files.items() if path not in away}
         self._publish({**kept, **{path: (content,) for path, content in contents.items()}})
         for path in away:
@@ -429,13 +430,13 @@ class Store:
 
     def _refuse_others(self) -> None:
         """Raise if the folder holds anything but a store, or what an interrupted writer left of making one."""
-        if self.is_there(self.folder) or not self.folder.exists():
+        if self.exists(self.folder) or not self.folder.exists():
             return
         if not self.folder.is_dir():
-            raise SojournError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
+            raise StoreError(f"cannot write {str(self.folder)!r}: it is a file, and a store is a folder")
         foreign = sorted(f.name for f in self.folder.iterdir() if f.name != _LOCK and not _is_partial(f))
         if not {*FOLDERS, "damaged"}.issuperset(foreign):
-            raise SojournError(
+            raise StoreError(
                 f"will not make a store of {str(self.folder)!r}: it holds {foreign[0]!r}; name a new or empty folder"
             )
         for name in FOLDERS:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import NUMBER, Quantity
-from sojourn.plan.parts import Factor, Scale, Value, Variation
+from sojourn.plan.model import Factor, Scale, Value, Variation
 
 _QUANTITY: Final = re.compile(rf"\s*([+-]?{NUMBER}(?:[eE][+-]?[0-9]+)?)\s*(|[^\s0-9.].*?)\s*")
 
@@ -79,10 +79,10 @@ def grid(keys: str | Sequence[str], name: str = "", *, values: Sequence[Any]) ->
     """
     plain = [str(value) if isinstance(value, Quantity) else value for value in values]
     if not plain:
-        raise SojournError("no values; name at least one")
+        raise ScenarioError("no values; name at least one")
     for value in plain:
         if not isinstance(value, str | int | float):
-            raise SojournError(f"{value!r} is not a value; allowed: texts, numbers, true, false")
+            raise ScenarioError(f"{value!r} is not a value; allowed: texts, numbers, true, false")
     return Variation((factor(keys, name),), tuple((value,) for value in plain))
 
 
@@ -108,7 +108,7 @@ def span(
     ['1 ms', '10 ms', '100 ms']
     """
     if steps < 2:
-        raise SojournError(f"steps={steps}: a range has at least two")
+        raise ScenarioError(f"steps={steps}: a range has at least two")
     side = dimension(keys, name, from_=from_, to=to, scale=scale)
     values = [side.at(k / (steps - 1)) for k in range(steps)]
     # Whole numbers may fall together on a logarithmic scale.
@@ -126,7 +126,7 @@ def zipped(*columns: Variation) -> Variation:
     lengths = {len(column.points) for column in columns}
     if len(lengths) != 1:
         counts = ", ".join(f"{c.factors[0].name} has {len(c.points)}" for c in columns) or "there are none"
-        raise SojournError(f"lists that go together need equal lengths: {counts}")
+        raise ScenarioError(f"lists that go together need equal lengths: {counts}")
     rows = zip(*(column.points for column in columns), strict=True)
     factors = tuple(one for column in columns for one in column.factors)
     return Variation(factors, tuple(tuple(value for part in row for value in part) for row in rows))
@@ -137,14 +137,14 @@ def dimension(
 ) -> Dimension:
     """Give a factor a range, see :func:`span`."""
     if scale not in ("linear", "log"):
-        raise SojournError(f"scale={scale!r} is unknown; allowed: linear, log")
+        raise ScenarioError(f"scale={scale!r} is unknown; allowed: linear, log")
     (low, unit), (high, other) = _number("from", from_), _number("to", to)
     if unit != other:
-        raise SojournError(f"from={from_!s} and to={to!s} have different units; write both in the same")
+        raise ScenarioError(f"from={from_!s} and to={to!s} have different units; write both in the same")
     if not low < high:
-        raise SojournError(f"from={from_!s} is not below to={to!s}")
+        raise ScenarioError(f"from={from_!s} is not below to={to!s}")
     if scale == "log" and low <= 0:
-        raise SojournError(f"from={from_!s} has no logarithm; allowed: above 0")
+        raise ScenarioError(f"from={from_!s} has no logarithm; allowed: above 0")
     whole = isinstance(from_, int) and isinstance(to, int)
     return Dimension(factor(keys, name), low, high, unit, whole, scale)
 
@@ -166,7 +166,7 @@ def latin_hypercube(*dimensions: Dimension, points: int, seed: int = 1) -> Varia
     McKay, Beckman and Conover, Technometrics 21(2), 1979.
     """
     if not dimensions:
-        raise SojournError("a Latin hypercube needs at least one factor")
+        raise ScenarioError("a Latin hypercube needs at least one factor")
     # Of Python's generator only `random()` promises the same numbers in every version, so the order is drawn with it.
     draw = random.Random(seed)  # noqa: S311 - not for secrets
     columns = []
@@ -182,12 +182,12 @@ def _number(name: str, value: Any) -> tuple[float, str]:
     elif found := _QUANTITY.fullmatch(str(value)):
         number, unit = float(found[1]), found[2]
     else:
-        raise SojournError(
+        raise ScenarioError(
             f'{name}={value!r} is not an end of a range; allowed: a number, or a number and a unit: "5 ms"'
         )
     # Also false for nan; a whole number may be too large for a float.
     if not abs(number) <= _MOST:
-        raise SojournError(f"{name}: a range cannot end there; allowed: numbers up to {_MOST:.0e}")
+        raise ScenarioError(f"{name}: a range cannot end there; allowed: numbers up to {_MOST:.0e}")
     return float(number), unit
 
 

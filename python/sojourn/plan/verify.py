@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from sojourn.base import core, foreign
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SojournError, StoreError
 from sojourn.base.processors import cores
 from sojourn.plan import manifest, rows, store, worker
 from sojourn.plan.executors import Threads
@@ -130,7 +130,7 @@ def repair(
     place = Path(folder)
     files, _ = _compare(place)
     if not files:
-        raise SojournError(
+        raise StoreError(
             f"{place}: both copies of the manifest are damaged: nothing says what the other files must be; "
             f"`sojourn plan verify {place} --adopt` checks what can be checked and writes a new manifest"
         )
@@ -159,12 +159,12 @@ def adopt(folder: str | Path) -> int:
     """
     place = Path(folder)
     if _quietly(place, MANIFEST) or _quietly(place, COPY):
-        raise SojournError(
+        raise StoreError(
             f"{place} has a manifest: `sojourn plan verify {place}` compares its files, --repair restores them"
         )
     is_own = (place / MARK).is_file() or any((place / "runs").glob("*.parquet"))
     if not is_own:
-        raise SojournError(f"{place} is not a store: it has no {MARK}")
+        raise StoreError(f"{place} is not a store: it has no {MARK}")
     with Store.writing(place, unchecked=True) as opened:
         texts = {path: _text(place, path) for path in _there(place, "scenarios", "json")}
         for path, text in texts.items():
@@ -280,7 +280,7 @@ class _Repair:
         place = self._store.folder
         whole = [table for table in ("runs", "recipes") if f"{table}/{name}" not in paths]
         if not whole:
-            raise SojournError("both files that say which runs it held are damaged")
+            raise StoreError("both files that say which runs it held are damaged")
         held = foreign.table(place / whole[0] / name, within=place, columns=[rows.KEY, *store.RECIPE])
         if paths == [f"recipes/{name}"]:
             there = [table for table in rows.EVERY if f"{table}/{name}" in self._files]
@@ -289,7 +289,7 @@ class _Repair:
         runs = held.to_pylist()
         other = {str(row["build"]) for row in runs} - {core.build()}
         if other:
-            raise SojournError(
+            raise StoreError(
                 f"it holds runs of {', '.join(sorted(other))}, and this is {core.build()}: "
                 "repair with that build, or take the runs out of the store with --drop"
             )
@@ -310,9 +310,9 @@ class _Repair:
                 if answer is None:
                     continue
                 if isinstance(answer[1], BaseException):
-                    raise SojournError(f"its runs cannot be repeated: {answer[1]}") from None
+                    raise StoreError(f"its runs cannot be repeated: {answer[1]}") from None
                 if answer[1].failed:
-                    raise SojournError(f"a run of it fails now: {next(iter(answer[1].failed.values()))}")
+                    raise StoreError(f"a run of it fails now: {next(iter(answer[1].failed.values()))}")
                 done.append(answer[1])
         finally:
             threads.close()
@@ -322,14 +322,14 @@ class _Repair:
         names = list(dict.fromkeys(str(row["scenario"]) for row in held))
         runs = tuple((names.index(str(row["scenario"])), _run_of(row)) for row in held)
         if any(run.world == REAL for _, run in runs):
-            raise SojournError("its runs are of real packets, which are never the same again")
+            raise StoreError("its runs are of real packets, which are never the same again")
         return tuple(self._scenario(name) for name in names), runs
 
     def _scenario(self, name: str) -> str:
         path = f"scenarios/{name}.json"
         allowed = self._files.get(path, ())
         if manifest.problem(self._store.folder, path, allowed or (Content(0, ""),)):
-            raise SojournError(f"the scenario of its runs, {path}, is damaged")
+            raise StoreError(f"the scenario of its runs, {path}, is damaged")
         return _text(self._store.folder, path)
 
     def _aside(self, path: str) -> None:
@@ -355,7 +355,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 def _compare(place: Path) -> tuple[dict[str, tuple[Content, ...]], list[Damage]]:
     """Return what a store must hold, by whichever manifest is whole, and what is damaged."""
-    if not Store.is_there(place):
+    if not Store.exists(place):
         Store.open(place)
     damaged: list[Damage] = []
     listed: list[dict[str, tuple[Content, ...]]] = []
@@ -402,7 +402,7 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         run = Run(row["scenario"], scheme, row["seed"], row["replication"], row["sampled"], world)
         if run.id(row["build"]) == row[rows.KEY]:
             return run
-    raise SojournError(f"the run {row[rows.KEY]} is not made from what its row says")
+    raise StoreError(f"the run {row[rows.KEY]} is not made from what its row says")
 
 
 # Stores of earlier versions.

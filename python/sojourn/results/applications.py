@@ -12,17 +12,16 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from sojourn import stats
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
-    from sojourn.view.plot import Picture
 
 METRICS: Final = {
     "web": ("page_load_s_mean", "page_load_s_p50", "page_load_s_p99", "pages_completed"),
@@ -67,7 +66,7 @@ class ApplicationSummary:
 
     def __post_init__(self) -> None:
         if not self.rows:
-            raise SojournError(
+            raise RunError(
                 f"the results of {self.results.name!r} have no application; allowed: traffic of {', '.join(METRICS)}"
             )
 
@@ -118,6 +117,6 @@ class ApplicationSummary:
             for line in [head, *lines]
         )
 
-    def plot(self) -> Picture:
+    def plot(self) -> Any:
         """Draw the main metrics of each group, a panel for each."""
         return self.results.plot.groups()

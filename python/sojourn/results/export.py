@@ -11,10 +11,9 @@ import numpy as np
 from sojourn import stats
 from sojourn.base.core import Document
 from sojourn.results import metrics, tables
-from sojourn.stats import Estimate
 
 if TYPE_CHECKING:
-    from sojourn.results.results import Results
+    from sojourn.results.data import ResultData
 
 __all__ = [
     "DIFFERENCES",
@@ -37,21 +36,21 @@ DIFFERENCES: Final = (
 )
 
 
-def summary(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+def summary(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :meth:`sojourn.results.Results.summary`: columns :data:`SUMMARY`."""
     for label in results.labels:
         for name in results.at_queues(results.metric_names() if names is None else names):
             found = results.estimate(label, name)
-            yield label, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications
+            yield label, *_of_queue(results, name), metrics.unit_of(name), *tables.limits(found)
 
 
-def _of_queue(results: Results, name: str) -> tuple[str, str]:
+def _of_queue(results: ResultData, name: str) -> tuple[str, str]:
     """Return the queue that a metric is of, empty if it is not of queues, and its name without it."""
     metric, queue = metrics.split(name)
     return queue or (results.queue if metrics.is_of_queues(metric) else ""), metric
 
 
-def summary_by_group(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+def summary_by_group(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a summary of each group of flows: columns :data:`SUMMARY_BY_GROUP`."""
     rows = tables.rows(results.frames, "groups")
     known = tables.metric_names("groups", rows[0]) if rows else []
@@ -61,10 +60,10 @@ def summary_by_group(results: Results, names: Sequence[str] | None = None) -> It
                 found = results.estimate(label, name, group)
                 if found.replications or names is not None:
                     unit = metrics.unit_of(name, "group")
-                    yield label, group, name, unit, *_limits(found), found.replications
+                    yield label, group, name, unit, *tables.limits(found)
 
 
-def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+def summary_by_phase(results: ResultData, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a summary of each phase: columns :data:`SUMMARY_BY_PHASE`.
 
     The group is empty for all flows and for each queue under test, and then each group of flows in turn.
@@ -81,11 +80,11 @@ def summary_by_phase(results: Results, names: Sequence[str] | None = None) -> It
                     if found.replications or (names is not None and not group):
                         unit = metrics.unit_of(name, "group" if group else "run")
                         of = ("", name) if group else _of_queue(results, name)
-                        yield label, phase, group, *of, unit, *_limits(found), found.replications
+                        yield label, phase, group, *of, unit, *tables.limits(found)
 
 
 def differences(
-    results: Results, baseline: str | None = None, names: Sequence[str] | None = None
+    results: ResultData, baseline: str | None = None, names: Sequence[str] | None = None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of :meth:`sojourn.results.Results.differences`: columns :data:`DIFFERENCES`."""
     base = results.labels[0] if baseline is None else baseline
@@ -98,20 +97,22 @@ def differences(
             continue
         for name in chosen:
             found, size = results.difference(label, name, base), results.effect(label, name, base)
-            limits = (math.nan if limit is None else limit for limit in (size.low, size.high))
+            sizes = (math.nan if limit is None else limit for limit in (size.low, size.high))
             yield (
-                *(label, base, *_of_queue(results, name), metrics.unit_of(name), *_limits(found), found.replications),
-                *(size.size, *limits, size.p, holm[name][label]),
+                *(label, base, *_of_queue(results, name), metrics.unit_of(name), *tables.limits(found)),
+                *(size.size, *sizes, size.p, holm[name][label]),
             )
 
 
-def document(results: Results, *, series: bool) -> Document:
+def document(results: ResultData, warnings: Iterable[str], *, series: bool) -> Document:
     """Return results as a document; see :meth:`sojourn.results.Results.to_document`.
 
     Parameters
     ----------
     results
         The results.
+    warnings
+        Sentences to know before they are used.
     series
         Whether to include their time series.
     """
@@ -134,11 +135,11 @@ def document(results: Results, *, series: bool) -> Document:
         "runs": _runs(results, series=series),
         "summary": [_with_interval(SUMMARY, row) for row in summary(results)],
         "differences": [_with_interval(DIFFERENCES, row) for row in differences(results)],
-        "warnings": [found.text for found in results.warnings],
+        "warnings": list(warnings),
     }
 
 
-def _runs(results: Results, *, series: bool) -> list[Document]:
+def _runs(results: ResultData, *, series: bool) -> list[Document]:
     names = ("queues", "flows", "groups", "phases", "stations", "series")
     parts = {name: _by_run(tables.rows(results.frames, name)) for name in names}
     rows = tables.rows(results.frames, "runs")
@@ -162,14 +163,6 @@ def _runs(results: Results, *, series: bool) -> list[Document]:
             ]
         runs.append(run)
     return runs
-
-
-def _limits(found: Estimate) -> tuple[float, float, float]:
-    return (
-        found.mean,
-        math.nan if found.low is None else found.low,
-        math.nan if found.high is None else found.high,
-    )
 
 
 def _with_interval(columns: Sequence[str], values: Sequence[Any]) -> Document:

@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import Time, from_ns, to_ns
+from sojourn.results import tables
 from sojourn.stats.estimates import EXACT, Floats, Quantity, jain
 
 if TYPE_CHECKING:
-    from sojourn.results.results import Results
+    from sojourn.results.data import ResultData
 
 SERIES: Final = "goodput_bit_s:"
 """How the name of a flow's series begins; the flow's name follows."""
@@ -159,7 +160,7 @@ def early_over_late(shares: Floats, starts: Floats) -> float:
     return float(shares[order[:half]].mean()) / late if late > 0 else math.nan
 
 
-def table(results: Results, flows: str | None = None) -> pd.DataFrame:
+def table(results: ResultData, flows: str | None = None) -> pd.DataFrame:
     """Return every measure of a set of results, see :meth:`sojourn.Results.fairness`."""
     chosen = _chosen(results, flows)
     # The same in all runs.
@@ -173,18 +174,19 @@ def table(results: Results, flows: str | None = None) -> pd.DataFrame:
             for replication, part in everything.groupby("replication", sort=True)
         ]
         rows += [
-            (label, one.name, *_limits(results, label, [run[one.name] for run in found], one)) for one in MEASURES
+            (label, one.name, *tables.limits(results.mean(label, [run[one.name] for run in found], one.quantity)))
+            for one in MEASURES
         ]
-    return pd.DataFrame(rows, columns=["scheme", "measure", "mean", "low", "high", "replications"])
+    return tables.frame(["scheme", "measure", "mean", "low", "high", "replications"], rows, 2)
 
 
-def over_time(results: Results, window: Time, flows: str | None = None) -> pd.DataFrame:
+def over_time(results: ResultData, window: Time, flows: str | None = None) -> pd.DataFrame:
     """Return the measures of an allocation in windows of time, see :meth:`sojourn.Results.fairness_over_time`."""
     chosen = _chosen(results, flows)
     samples = results.series
     samples = samples[samples["name"].str.startswith(SERIES)]
     if samples.empty:
-        raise SojournError(
+        raise RunError(
             "the results have no series of single flows: set the scenario's `series.flows=true` and `series.interval`"
         )
     length_s = to_ns("window", window) / 1e9
@@ -192,7 +194,7 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
     interval_s = float(np.diff(times, prepend=0.0).max())
     if round(length_s / interval_s) < 1 or abs(math.remainder(length_s, interval_s)) > 1e-6 * interval_s:
         asked = from_ns(to_ns("window", window))
-        raise SojournError(f"a window of {asked} is not a multiple of the series' interval of {interval_s:g} s")
+        raise RunError(f"a window of {asked} is not a multiple of the series' interval of {interval_s:g} s")
     # A value is of the interval that ends at its instant; a last window that lacks some is left out.
     windows = int(times[-1] / length_s + 1e-9)
     places = np.ceil(samples["t_s"].to_numpy(dtype=np.float64) / length_s - 1e-9).astype(int) - 1
@@ -211,19 +213,21 @@ def over_time(results: Results, window: Time, flows: str | None = None) -> pd.Da
             of_window = of_scheme[of_scheme["window"] == place]
             parts = [part["mean"].to_numpy(dtype=np.float64) for _, part in of_window.groupby("replication")]
             for name, measure in OVER_TIME.items():
-                limits = _limits(results, label, [measure(part) for part in parts], _MEASURES[name])
+                limits = tables.limits(
+                    results.mean(label, [measure(part) for part in parts], _MEASURES[name].quantity)
+                )
                 rows.append((label, place * length_s, (place + 1) * length_s, name, *limits))
-    return pd.DataFrame(rows, columns=["scheme", "from_s", "to_s", "measure", "mean", "low", "high", "replications"])
+    return tables.frame(["scheme", "from_s", "to_s", "measure", "mean", "low", "high", "replications"], rows, 4)
 
 
-def _chosen(results: Results, flows: str | None) -> pd.DataFrame:
+def _chosen(results: ResultData, flows: str | None) -> pd.DataFrame:
     """Return the rows of flows that began, of one transport or group where it is named."""
     begun = results.flows[results.flows["flow_start_s"].notna()]
     if flows is None:
         return begun
     known = (*sorted(set(results.flows["transport"])), *dict.fromkeys(results.flows["group"]))
     if flows not in known:
-        raise SojournError(suggest.unknown("flows", flows, known))
+        raise RunError(suggest.unknown("flows", flows, known))
     return begun[(begun["transport"] == flows) | (begun["group"] == flows)]
 
 
@@ -258,7 +262,5 @@ def _short_over_long(part: pd.DataFrame, warm_up_s: float, end_s: float) -> floa
     return float((rates[short] / alive[short]).mean()) / lasting if lasting > 0 else math.nan
 
 
-def _limits(results: Results, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
-    found = results.mean(label, values, of.quantity)
-    low, high = (math.nan if limit is None else limit for limit in (found.low, found.high))
-    return found.mean, low, high, found.replications
+def _limits(results: ResultData, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
+    return tables.limits(results.mean(label, values, of.quantity))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sojourn.base.core import SojournError
-from sojourn.results import metrics
+from sojourn.base.errors import RunError
+from sojourn.results import metrics, tables
 from sojourn.stats.estimates import Floats, Quantity, estimate
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ def harm(alone: Results, together: Results, metric: str = "goodput_bit_s", group
     True
     """
     if alone.labels != together.labels:
-        raise SojournError(
+        raise RunError(
             f"together: has the schemes {', '.join(together.labels)}; allowed: those of `alone`, "
             f"{', '.join(alone.labels)}"
         )
     if (alone.replications, alone.seed) != (together.replications, together.seed):
-        raise SojournError(
+        raise RunError(
             f"together: has {together.replications} replications from seed {together.seed}; allowed: as `alone`, "
             f"{alone.replications} from seed {alone.seed}"
         )
@@ -103,14 +103,12 @@ def harm(alone: Results, together: Results, metric: str = "goodput_bit_s", group
         before, after = alone.values(label, metric, group), together.values(label, metric, group)
         better = metrics.find(metric).better
         if not better:
-            raise SojournError(f"metric {metric!r}: neither high nor low values are better, so nothing can be harm")
+            raise RunError(f"metric {metric!r}: neither high nor low values are better, so nothing can be harm")
         is_repeated = label in alone.repeated & together.repeated
         found = estimate(of_values(before, after, better), Quantity(most=1.0), repeated=is_repeated)
-        rows.append(
-            (label, metric, _mean(before), _mean(after), found.mean, found.low, found.high, found.replications)
-        )
+        rows.append((label, metric, _mean(before), _mean(after), *tables.limits(found)))
     columns = ["scheme", "metric", "alone", "together", "harm", "low", "high", "replications"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[2:7], "float64"))
+    return tables.frame(columns, rows, 2)
 
 
 def _mean(values: Floats) -> float:

@@ -13,13 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sojourn.results.results import Results
 
 ALL: Final = "all"
 """The name of all queues under test together."""
@@ -69,24 +67,9 @@ def shown(queues: Sequence[str], names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for _, own in layout(queues, names) for name in own if name))
 
 
-def frame(results: Results) -> pd.DataFrame:
-    """Return the table that has the metrics of the queues under test: ``runs``, or of several ``queues``."""
-    return results.queues[results.queues["under_test"]] if len(results.tested) > 1 else results.runs
-
-
 def at(name: str, queue: str) -> str:
     """Return the name of a metric of one queue."""
     return f"{metrics.split(name)[0]}@{queue}"
-
-
-def more(results: Results) -> str:
-    """Return a sentence about the queues under test that tables leave out; empty where there are none."""
-    left = len(results.tested) - MANY
-    return (
-        f"The {MANY} busiest of {len(results.tested)} queues under test; the table `queues` has all."
-        if left > 0
-        else ""
-    )
 
 
 def measured(documents: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, list[Any]]:
@@ -162,13 +145,13 @@ def named(name: str, queues: Sequence[str], known: Iterable[str]) -> str:
     if not queue:
         return queues[0] if queues else ""
     if not metrics.is_of_queues(metric):
-        raise SojournError(f"`{name}`: {metric} is not a metric of queues; allowed: {metric}, without a queue")
+        raise RunError(f"`{name}`: {metric} is not a metric of queues; allowed: {metric}, without a queue")
     known = list(known)
     if queue not in known:
         if queue == ALL:
-            raise SojournError(
+            raise RunError(
                 f"`{name}`: the queues under test were not measured together; allowed: a scenario with "
                 f"`pooled = true` and several of them, or one of the queues {', '.join(known[:MANY])}"
             )
-        raise SojournError(f"{suggest.unknown('queue', queue, known)}")
+        raise RunError(f"{suggest.unknown('queue', queue, known)}")
     return queue

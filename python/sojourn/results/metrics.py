@@ -14,7 +14,6 @@ from sojourn.base import core
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.results.results import Results
     from sojourn.stats.estimates import Estimate, Quantity
 
 MAIN: Final = (
@@ -74,13 +73,6 @@ def is_telling(frame: pd.DataFrame, name: str) -> bool:
     return name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any())
 
 
-def with_two_queues(results: Results) -> list[str]:
-    """Return the labels of the schemes that measured an L4S and a classic queue apart (DualPI2)."""
-    if "l4s_packets" not in results.metric_names():
-        return []
-    return [label for label in results.labels if any(map(math.isfinite, results.values(label, "l4s_packets")))]
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric: its definition, and how a table shows it.
@@ -132,7 +124,7 @@ class Metric:
     @property
     def quantity(self) -> Quantity:
         """What estimates allow for: buckets and range."""
-        # Statistics of results know the metrics, too.
+        # Slow to import.
         from sojourn.stats.estimates import Quantity
 
         return Quantity(self.resolution, 0.0, self.least, self.most)

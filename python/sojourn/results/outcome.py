@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import Rate, Time, to_bit_s, to_ns
+from sojourn.results import tables
 from sojourn.stats.estimates import Floats, Quantity
 
 if TYPE_CHECKING:
@@ -60,21 +61,21 @@ class Requirements:
 
     def __post_init__(self) -> None:
         if not self.optimal or set(self.optimal) != set(self.unacceptable):
-            raise SojournError(
+            raise RunError(
                 f"unacceptable: has delays at the shares {_listed(self.unacceptable)}, optimal at "
                 f"{_listed(self.optimal)}; allowed: the same shares, at least one"
             )
         for share in self.optimal:
             if not 0 < share <= 1:
-                raise SojournError(f"optimal: the share {share:g} of packets; allowed: above 0, up to 1")
+                raise RunError(f"optimal: the share {share:g} of packets; allowed: above 0, up to 1")
             best, worst = self.delays_ms(share)
             if worst <= best:
-                raise SojournError(
+                raise RunError(
                     f"unacceptable: {self.unacceptable[share]} at {share:g}; allowed: more than the optimal "
                     f"{self.optimal[share]}"
                 )
         if not 0 <= self.optimal_loss < self.unacceptable_loss <= 1:
-            raise SojournError(
+            raise RunError(
                 f"unacceptable_loss={self.unacceptable_loss:g}, optimal_loss={self.optimal_loss:g}; allowed: "
                 "0 <= optimal_loss < unacceptable_loss <= 1"
             )
@@ -161,12 +162,12 @@ def quality_of_outcome(results: Results, needs: Requirements, group: str | None 
     """
     groups = results.groups
     if group is not None and group not in set(groups["group"]):
-        raise SojournError(suggest.unknown("group of flows", group, groups["group"]))
+        raise RunError(suggest.unknown("group of flows", group, groups["group"]))
     quantity = "one_way_delay_ms" if group is None or len(set(groups["group"])) == 1 else f"one_way_delay_ms:{group}"
     points = results.distributions
     points = points[points["quantity"] == quantity]
     if points.empty:
-        raise SojournError(f"the results have no distribution of {quantity}")
+        raise RunError(f"the results have no distribution of {quantity}")
     if group is not None:
         groups = groups[groups["group"] == group]
     rows = []
@@ -180,9 +181,9 @@ def quality_of_outcome(results: Results, needs: Requirements, group: str | None 
             found.append(score(delays, dropped / sent if sent else 0.0, goodput, needs))
         for part in PARTS:
             one = results.mean(label, [run[part] for run in found], _PERCENT)
-            rows.append((label, part, one.mean, one.low, one.high, one.replications))
+            rows.append((label, part, *tables.limits(one)))
     columns = ["scheme", "part", "mean", "low", "high", "replications"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(("mean", "low", "high"), "float64"))
+    return tables.frame(columns, rows, 2)
 
 
 def _quantile(curve: pd.DataFrame, share: float) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
+from sojourn.results import tables
 from sojourn.results.fairness import SERIES
 from sojourn.stats.estimates import Floats
 
@@ -79,13 +80,13 @@ def goodput_over_intervals(
     """
     flows = results.flows[results.flows["flow_start_s"].notna()]
     if group is not None and group not in set(results.flows["group"]):
-        raise SojournError(suggest.unknown("group of flows", group, results.flows["group"]))
+        raise RunError(suggest.unknown("group of flows", group, results.flows["group"]))
     if group is not None:
         flows = flows[flows["group"] == group]
     samples = results.series
     samples = samples[samples["name"].str.startswith(SERIES)]
     if samples.empty:
-        raise SojournError(
+        raise RunError(
             "the results have no series of single flows: set the scenario's `series.flows=true` and `series.interval`"
         )
     samples = samples.assign(flow=samples["name"].str.removeprefix(SERIES))
@@ -105,9 +106,9 @@ def goodput_over_intervals(
                 runs.append({key: _known_mean([one[key] for one in measured]) for key in _NAMES})
             for measure in _NAMES:
                 one = results.mean(label, [run[measure] for run in runs])
-                rows.append((label, name, measure, one.mean, one.low, one.high, one.replications))
+                rows.append((label, name, measure, *tables.limits(one)))
     columns = ["scheme", "group", "measure", "mean", "low", "high", "replications"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:6], "float64"))
+    return tables.frame(columns, rows, 3)
 
 
 def _by_flow(samples: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
@@ -125,7 +126,7 @@ def _of_flow(flow: pd.Series, curve: tuple[Floats, Floats], round_trips: float, 
     step_s = float(np.diff(t_s, prepend=0.0).max())
     length_s = round_trips * float(flow["base_rtt_ms"]) / 1e3
     if not 0 < step_s <= length_s * (1 + 1e-9):
-        raise SojournError(
+        raise RunError(
             f"series.interval: is {step_s:g} s; allowed: {length_s:g} s ({round_trips:g} base RTTs of "
             f"{flow['flow']}) or less"
         )

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sojourn import _native
+    from sojourn._native import Reports, Table
+    from sojourn.stats.estimates import Estimate
 
 NAMES: Final = ("runs", "queues", "flows", "groups", "phases", "stations", "distributions", "series")
 
@@ -58,7 +59,8 @@ _STATION: Final[dict[str, str]] = {
 }
 """What a station of an 802.11 cell reports, with its units; the access point is the first of a cell."""
 
-_SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group", "phases": "run"}
+SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group", "phases": "run"}
+"""The scope of the metrics in each table that has metrics."""
 
 _TIMES: Final = {"from_s": "s", "to_s": "s", "measured_s": "s"}
 """When a phase was."""
@@ -94,7 +96,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
     def _start(self, labels: Sequence[str], sections: Sequence[Callable[[str], Any]]) -> None:
         self._runs = list(zip(labels, sections, strict=True))
-        self._native: tuple[_native.Reports, list[int]] | None = None
+        self._native: tuple[Reports, list[int]] | None = None
         self._rows: dict[str, list[Row]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
 
@@ -108,7 +110,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
                 found.extend(_rows(name, key, section))
             if name == "runs" and self.tested:
                 headline.resolve(found, self.rows("queues"), self.tested[0])
-            self._rows[name] = _complete(name, found) if name in _SCOPES else found
+            self._rows[name] = _complete(name, found) if name in SCOPES else found
         return self._rows[name]
 
     @cached_property
@@ -116,7 +118,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         """The queues under test, the one of the metrics of ``runs`` first: see :mod:`sojourn.results.headline`."""
         return headline.tested(self.rows("queues"))
 
-    def stream(self, name: str) -> _native.Table | None:
+    def stream(self, name: str) -> Table | None:
         """Return a table as an object with ``__arrow_c_stream__``, if the compiled core has the results.
 
         Neither pandas nor pyarrow takes part. Columns, types and units are those of :func:`to_arrow`.
@@ -124,12 +126,10 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         if self._native is None:
             return None
         native, order = self._native
-        found = metrics.order(native.metric_names(name)) if name in _SCOPES else []
-        known = {**(FACTS if name == "runs" else {}), **(_STATION if name == "stations" else {})}
-        known |= {column: metrics.unit_of(column, _SCOPES[name]) for column in found}
-        names = [*KEYS[name], *known]
-        known |= {"t_s": "s"} if name == "series" else _TIMES if name == "phases" else {}
-        columns = [(column, _kind(name, column), known.get(column, "")) for column in names]
+        columns = [(column, _kind(name, column), "") for column in KEYS["runs"]]
+        columns += [(column, kind, unit) for column, (kind, unit) in facts(name).items()]
+        found = metrics.order(native.metric_names(name)) if name in SCOPES else []
+        columns += [(column, "number", metrics.unit_of(column, SCOPES[name])) for column in found]
         queue = self.tested[0] if name == "runs" and len(self.tested) > 1 else None
         return native.table(name, order, [label for label, _ in self._runs], columns, queue)
 
@@ -154,7 +154,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         rows = self.rows(name)
         if name == "stations":
             return pd.DataFrame(rows, columns=empty(name).columns)
-        if name in _SCOPES:
+        if name in SCOPES:
             frame = pd.DataFrame(rows) if rows else empty(name)
             return frame.astype(dict.fromkeys(metric_columns(name, frame), "float64"))
         pieces = [pd.DataFrame(row) for row in rows]
@@ -189,6 +189,13 @@ def _kind(name: str, column: str) -> str:
     if column in _WHOLE or (name == "runs" and column in FACTS and column.startswith("packets_")):
         return "whole"
     return "flag" if column == "under_test" else "number"
+
+
+def facts(name: str) -> dict[str, tuple[str, str]]:
+    """Return kind and unit of a table's columns that are no metrics and do not say which run it is."""
+    more = {"runs": FACTS, "stations": _STATION}.get(name, {})
+    units_ = {"phases": _TIMES, "series": {"t_s": "s"}}.get(name, more)
+    return {column: (_kind(name, column), units_.get(column, "")) for column in (*KEYS[name][3:], *more)}
 
 
 def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
@@ -259,6 +266,35 @@ def _complete(name: str, rows: list[Row]) -> list[Row]:
     ]
 
 
+_NOT_COMPARED: Final = frozenset({"scheme", "replication", "seed", "events", "run", "build", "scenario", "sampled"})
+"""Columns of runs that differ in any case, or measure the simulator."""
+
+
+def fingerprint(run: Mapping[str, Any]) -> str:
+    """Return a text that two rows of ``runs`` share if all their metrics are equal."""
+    # As text, in which two missing values are equal.
+    return repr([value for name, value in run.items() if name not in _NOT_COMPARED])
+
+
+def is_one_run(fingerprints: Sequence[str]) -> bool:
+    """Return whether several runs have the same fingerprint, so that they are one run repeated."""
+    return len(fingerprints) > 1 and len(set(fingerprints)) == 1
+
+
+def limits(found: Estimate) -> tuple[float, float, float, int]:
+    """Return mean, low, high and replications of an estimate, as tables have them: NaN where there is no interval."""
+    low, high = (math.nan if limit is None else limit for limit in (found.low, found.high))
+    return found.mean, low, high, found.replications
+
+
+def frame(columns: Sequence[str], rows: Iterable[Sequence[Any]], first: int) -> pd.DataFrame:
+    """Make a table whose columns from `first` on are numbers, all but ``replications`` with fractions."""
+    import pandas as pd
+
+    numbers = [name for name in columns[first:] if name != "replications"]
+    return pd.DataFrame(list(rows), columns=list(columns)).astype(dict.fromkeys(numbers, "float64"))
+
+
 def empty(name: str) -> pd.DataFrame:
     """Return a table without rows, as that of stations is without 802.11 cells."""
     import pandas as pd
@@ -284,15 +320,9 @@ def metric_names(name: str, columns: Iterable[str]) -> list[str]:
 
 def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
     """Return the unit of every column that has one."""
-    found = {column: unit for column, unit in FACTS.items() if unit and column in frame}
-    if name in _SCOPES:
-        found |= {column: metrics.unit_of(column, _SCOPES[name]) for column in metric_columns(name, frame)}
-    elif name == "stations":
-        found |= _STATION
-    elif name == "series":
-        found |= {"t_s": "s"}
-    if name == "phases":
-        found |= _TIMES
+    found = {column: unit for column, (_, unit) in facts(name).items() if column in frame}
+    if name in SCOPES:
+        found |= {column: metrics.unit_of(column, SCOPES[name]) for column in metric_columns(name, frame)}
     return {column: unit for column, unit in found.items() if unit}
 
 

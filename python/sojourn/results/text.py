@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,26 @@ if TYPE_CHECKING:
     from sojourn.results.results import Results
 
 _DIFFERENCES: Final[tuple[str, ...]] = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio")
+
+
+def frame_of_queues(results: Results) -> pd.DataFrame:
+    """Return the table that has the metrics of the queues under test: ``runs``, or of several ``queues``."""
+    return results.queues[results.queues["under_test"]] if len(results.tested) > 1 else results.runs
+
+
+def more_queues(results: Results) -> str:
+    """Return a sentence about the queues under test that tables leave out; empty where there are none."""
+    count = len(results.tested)
+    if count <= headline.MANY:
+        return ""
+    return f"The {headline.MANY} busiest of {count} queues under test; the table `queues` has all."
+
+
+def with_two_queues(results: Results) -> list[str]:
+    """Return the labels of the schemes that measured an L4S and a classic queue apart (DualPI2)."""
+    if "l4s_packets" not in results.metric_names():
+        return []
+    return [label for label in results.labels if any(map(math.isfinite, results.values(label, "l4s_packets")))]
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False, texts: int = 1) -> str:
@@ -64,14 +85,14 @@ def _above(results: Results, head: str, columns: Sequence[str], units: Sequence[
     heads = [head, *(["queue"] if several else []), *columns]
     blank = ["", *([""] if several else []), *units]
     body = table(heads, [blank, *rows], numbers=True, texts=2 if several else 1).split("\n")
-    note = [headline.more(results)] if several and headline.more(results) else []
+    note = [more_queues(results)] if several and more_queues(results) else []
     return "\n".join([body[0], body[2], body[1], *body[3:], *note])
 
 
 def comparison(results: Results) -> str:
     """Return the main metrics, a row for each scheme, or for each queue under test of each scheme."""
     names = [name for name in metrics.MAIN if name in results.metric_names()]
-    names = [name for name in names if metrics.is_telling(headline.frame(results), name)]
+    names = [name for name in names if metrics.is_telling(frame_of_queues(results), name)]
     columns = [metrics.find(name) for name in names]
     rows = _of_queues(results, results.labels, names, lambda label, name: shown(results, label, name))
     units = [column.shown_unit for column in columns]
@@ -80,7 +101,7 @@ def comparison(results: Results) -> str:
 
 def queues(results: Results) -> str:
     """Return the two queues of DualPI2, a row for each scheme that has them; empty where none has."""
-    labels = metrics.with_two_queues(results)
+    labels = with_two_queues(results)
     if not labels:
         return ""
     names = [name for name in metrics.QUEUES if name in results.metric_names()]
@@ -152,7 +173,7 @@ def single(results: Results) -> str:
         number = shown(results, label, name, scaled=False)
         rows.append([metric, *([queue] if several else []), number, metrics.unit_of(metric)])
     body = table(["metric", *(["queue"] if several else []), "mean", "unit"], rows)
-    return "\n".join([body, *filter(None, [headline.more(results)])])
+    return "\n".join([body, *filter(None, [more_queues(results)])])
 
 
 def footnote(results: Results) -> str:

@@ -11,19 +11,18 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sojourn import stats
-from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base import provided, suggest
+from sojourn.base.errors import RunError
 from sojourn.model.lines import CLASSES, PINGS, rrul
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
-    from sojourn.view.plot import Picture
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class RrulSummary:
     def __post_init__(self) -> None:
         known = {str(flow["name"]) for flow in self.results.scenario["flows"]}
         if not {str(flow["name"]) for flow in rrul()} <= known:
-            raise SojournError(f"the results of {self.results.name!r} have no flows of sj.rrul()")
+            raise RunError(f"the results of {self.results.name!r} have no flows of sj.rrul()")
 
     def goodput_mbit_s(self, label: str, way: str) -> stats.Estimate:
         """Return the sum of the TCP flows of ``download`` or ``upload``, with its 95 % interval.
@@ -69,7 +68,7 @@ class RrulSummary:
             Unknown scheme or direction.
         """
         if way not in ("download", "upload"):
-            raise SojournError(suggest.unknown("direction", way, ("download", "upload")))
+            raise RunError(suggest.unknown("direction", way, ("download", "upload")))
         each = [self.results.values(label, "goodput_bit_s", f"{way}-{name}") for name in CLASSES]
         return self.results.mean(label, np.sum(each, axis=0) / 1e6)
 
@@ -90,7 +89,7 @@ class RrulSummary:
         """
         names = list(PINGS) if ping is None else [ping]
         if unknown := [name for name in names if name not in PINGS]:
-            raise SojournError(suggest.unknown("ping", unknown[0], PINGS))
+            raise RunError(suggest.unknown("ping", unknown[0], PINGS))
         each = [self.results.values(label, "rtt_ms_mean", f"ping-{name.replace(' ', '-')}") for name in names]
         return self.results.mean(label, np.mean(each, axis=0))
 
@@ -113,7 +112,7 @@ class RrulSummary:
             lines.append(f"{name.ljust(first)} {unit.rjust(6)}  {values}")
         return "\n".join(lines)
 
-    def plot(self, label: str | None = None) -> Picture:
+    def plot(self, label: str | None = None) -> Any:
         """Draw Flent's plot ``all_scaled`` of the first replication: downloads, uploads and pings over time.
 
         Parameters
@@ -131,47 +130,4 @@ class RrulSummary:
         As in Flent, a point stands for 200 ms, the average is smoothed over 10 points, and the vertical axes reach
         from the 5 % to the 95 % quantile of what is drawn, and a little further.
         """
-        from sojourn.view.canvas import WIDTH, new_figure, points
-
-        scheme = self.results.labels[0] if label is None else label
-        panels = {
-            "TCP download (Mbit/s)": {name: f"goodput_bit_s:download-{name}[0]" for name in CLASSES},
-            "TCP upload (Mbit/s)": {name: f"goodput_bit_s:upload-{name}[0]" for name in CLASSES},
-            "Ping (ms)": {name: f"rtt_ms:ping-{name.replace(' ', '-')}[0]" for name in PINGS},
-        }
-        with new_figure(WIDTH, 6.6) as figure:
-            all_axes = figure.subplots(len(panels), 1, sharex=True)
-            for axes, (title, curves) in zip(all_axes, panels.items(), strict=True):
-                scale = 1.0 if title.startswith("Ping") else 1e-6
-                drawn = {name: self._curve(scheme, series, scale) for name, series in curves.items()}
-                for (name, (at, values)), color in zip(drawn.items(), _COLORS, strict=True):
-                    axes.plot(at, values, color=color, linewidth=0.9, label=name)
-                at = next(iter(drawn.values()))[0]
-                mean = _smoothed(np.array([values for _, values in drawn.values()]))
-                axes.plot(at, mean, color="black", linewidth=1.8, label="Avg")
-                low, high = np.nanquantile(np.concatenate([values for _, values in drawn.values()]), (0.05, 0.95))
-                axes.set_ylim(max(low - 0.15 * (high - low), 0.0), high + 0.15 * (high - low) + 1e-9)
-                axes.set_ylabel(title)
-                axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=points(8))
-            all_axes[0].set_title(f"{self.results.name}: {scheme}", loc="left")
-            all_axes[-1].set_xlabel("Time (s)")
-            return figure
-
-    def _curve(self, label: str, name: str, scale: float) -> tuple[stats.Floats, stats.Floats]:
-        part = self.results.series
-        part = part[(part["scheme"] == label) & (part["name"] == name) & (part["replication"] == 0)]
-        if part.empty:
-            raise SojournError(f"the results have no time series {name} of {label}: set series.flows=true")
-        part = part.sort_values("t_s")
-        return part["t_s"].to_numpy(np.float64), part["value"].to_numpy(np.float64) * scale
-
-
-_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
-
-
-def _smoothed(curves: stats.Floats, over: int = 10) -> stats.Floats:
-    """Return the mean of curves, smoothed over so many points; NaN where no curve has a value near."""
-    seen = np.isfinite(curves)
-    sums = np.convolve(np.where(seen, curves, 0.0).sum(axis=0), np.ones(over), mode="same")
-    counts = np.convolve(seen.sum(axis=0), np.ones(over), mode="same")
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0.5)
+        return provided.get("picture of rrul")(self.results, self.results.labels[0] if label is None else label)

@@ -9,9 +9,9 @@ from typing import Any, Final
 from sojourn.base import foreign
 from sojourn.base.core import SojournError
 from sojourn.model.scheme import Scheme
-from sojourn.plan import Plan, dumps, execute, folder
+from sojourn.plan import Plan, dumps, execute, expand, folder
 from sojourn.plan.store import Store
-from sojourn.results import alike, inert
+from sojourn.results import notices
 from sojourn.studies.characterize import cost, page, plans
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import Found
@@ -161,8 +161,8 @@ def run_all(
             raise SojournError(f"{scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}")
     store = Store.open(place / STORE)
     found = tuple(Found(scenario, plan, store) for scenario, plan in documents)
-    inert.tell(inert.of_cells(one.cells for one in found))
-    inert.tell(alike.find(_runs(found)))
+    notices.tell(expand.inert(one.cells for one in found))
+    notices.tell(notices.alike(_runs(found)))
     return found
 
 

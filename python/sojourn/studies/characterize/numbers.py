@@ -13,7 +13,7 @@ import pandas as pd
 from sojourn import stats
 from sojourn.plan import Cells, Plan, expand, read, rows
 from sojourn.plan.store import Store
-from sojourn.results import headline, metrics, repeats, tables
+from sojourn.results import headline, metrics, tables
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.characterize.suite import Scenario
 
@@ -120,7 +120,9 @@ class Found:
         if known not in self._repeated:
             own = self.part(self.runs, label, level)
             names = [name for name in (*tables.FACTS, *rows.metric_names("runs")) if name in own]
-            self._repeated[known] = repeats.are(repeats.prints(tables.rows({"runs": own[names]}, "runs")))
+            self._repeated[known] = tables.is_one_run(
+                [*map(tables.fingerprint, tables.rows({"runs": own[names]}, "runs"))]
+            )
         return self._repeated[known]
 
     @cached_property

@@ -17,8 +17,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
-from sojourn.plan.model import Plan
-from sojourn.plan.parts import Factor, Variation
+from sojourn.plan.model import Factor, Plan, Variation
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.results import headline, metrics
@@ -29,7 +28,7 @@ from sojourn.studies.papers.model import Condition, Paper, Reading
 from sojourn.studies.papers.runs import slug
 
 if TYPE_CHECKING:
-    from sojourn.plan.progress import Watch
+    from sojourn.plan.execute import Watch
 
 MODE: Final = "{mode}"
 """In the text of a scheme: what a paper computes for each condition."""
@@ -171,7 +170,7 @@ class Runner:
     def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""
         several = [expand.cells(plan) for plan in plans]
-        whole = expand.together(f"{self.paper.name}, {reading.name}", several)
+        whole = expand.combined(f"{self.paper.name}, {reading.name}", several)
         outcome = execute.run(whole, self.store, jobs=self.jobs, scheduler=self.scheduler, watch=self.watch)
         if outcome.failures:
             first = outcome.failures[0]

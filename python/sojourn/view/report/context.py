@@ -14,7 +14,7 @@ from markupsafe import Markup
 from sojourn import stats
 from sojourn.base.wording import listed
 from sojourn.model.scheme import Scheme, unversioned
-from sojourn.results import groups, headline, metrics
+from sojourn.results import groups, headline, metrics, text
 from sojourn.results.metrics import Metric
 from sojourn.stats import Estimate
 from sojourn.view.report import real, svg, words
@@ -159,7 +159,7 @@ def drops_table(results: Results, names: Sequence[str] = _DROPS) -> Table:
 def queues_table(results: Results) -> Table:
     """Return the two queues of DualPI2; without rows where no scheme has them."""
     table = drops_table(results, metrics.QUEUES)
-    kept = metrics.with_two_queues(results)
+    kept = text.with_two_queues(results)
     return replace(table, rows=tuple(row for row in table.rows if row.label in kept))
 
 
@@ -427,7 +427,7 @@ def sections(results: Results, prefix: str = "") -> dict[str, Any]:
         "waited": waited(results),
         "queue": results.queue,
         "tested": tested_queues(results),
-        "more_queues": headline.more(results),
+        "more_queues": text.more_queues(results),
         "has_intervals": results.replications > 1,
         "has_quantiles": any(
             metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()
@@ -444,7 +444,7 @@ def definitions(results: Sequence[Results]) -> list[Metric]:
 
 def _says_something(results: Results, name: str) -> bool:
     """Return whether a metric exists and is worth a column."""
-    return _is_there(results, name) and metrics.is_telling(headline.frame(results), metrics.split(name)[0])
+    return _is_there(results, name) and metrics.is_telling(text.frame_of_queues(results), metrics.split(name)[0])
 
 
 def _is_there(results: Results, name: str) -> bool:
