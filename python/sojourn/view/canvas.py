@@ -125,6 +125,9 @@ def _style() -> Any:
 class Picture(Figure):
     """A figure that draws itself in a notebook."""
 
+    style: Any = _STYLE
+    """With which it was drawn, and is written."""
+
     @property
     def agg(self) -> FigureCanvasAgg:
         """The canvas that measures texts."""
@@ -132,7 +135,7 @@ class Picture(Figure):
 
     def savefig(self, fname: Any, *arguments: Any, **options: Any) -> None:
         """Write the picture as matplotlib does, in the house style: text stays text in SVG, PDF and EPS."""
-        with mpl.rc_context(_style()):
+        with mpl.rc_context(self.style):
             if options.get("format") == "svg":
                 # As a text first, for characters in labels that XML forbids.
                 text = io.StringIO()
@@ -170,6 +173,7 @@ def new_figure(width: float, height: float, rows: int = 0) -> Iterator[Picture]:
         width = wanted * width / WIDTH
     with mpl.rc_context(_style()):
         figure = Picture(figsize=(width, height), layout="constrained")
+        figure.style = _style()
         FigureCanvasAgg(figure)
         yield figure
 
