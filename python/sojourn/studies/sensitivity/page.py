@@ -30,7 +30,8 @@ def render(found: Sensitivity) -> str:
     document = found.setting.document
     parts: list[object] = [items(headlines(found)), Drawing("bars-figure", picture.bars(found), caption)]
     for name in found.metrics:
-        parts += [tag("h3", metrics.find(name).title), Drawing(name, heads=heads(found), rows=rows(found, name))]
+        table = Drawing(name, heads=("Parameter", *heads(found)), rows=rows(found, name))
+        parts += [tag("h3", metrics.find(name).title), table]
     parts.append(
         note(
             "± half-width of the 95 % interval by the bootstrap. The indices hold for these ranges on this "
@@ -60,9 +61,9 @@ def render(found: Sensitivity) -> str:
     )
 
 
-def heads(found: Sensitivity) -> tuple[str, str, str]:
-    """Return the headings of a table of indices."""
-    return ("Parameter", "first order", "total") if found.method == "sobol" else ("Parameter", "µ*", "σ")
+def heads(found: Sensitivity) -> tuple[str, str]:
+    """Return the headings of the two columns of indices."""
+    return ("first order", "total") if found.method == "sobol" else ("µ*", "σ")
 
 
 def rows(found: Sensitivity, name: str) -> list[tuple[str, str, str]]:

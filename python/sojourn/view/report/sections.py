@@ -32,12 +32,14 @@ __all__ = [
 _CODE: Final = re.compile(r"`([^`]+)`")
 
 
-def tag(name: str, *content: object, **attributes: object) -> Markup:
+def tag(element: str, *content: object, **attributes: object) -> Markup:
     """Return an element of a page; texts in it are escaped.
 
     An attribute ``kind`` is the class, and ``data_mean`` is ``data-mean``; None leaves an attribute out.
     """
-    return Markup("<{0}{1}>{2}</{0}>").format(name, _attributes(attributes), Markup("").join(content))  # type: ignore[arg-type]
+    if element == "input":
+        return Markup("<input{}>").format(_attributes(attributes))
+    return Markup("<{0}{1}>{2}</{0}>").format(element, _attributes(attributes), Markup("").join(content))  # type: ignore[arg-type]
 
 
 def prose(text: str, name: str = "p", **attributes: object) -> Markup:
