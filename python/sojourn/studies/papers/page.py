@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from markupsafe import Markup
-
 from sojourn.base import core
 from sojourn.studies.papers import evidence, figures, picture, record, report_figures, shipped
 from sojourn.studies.papers.checks import read_toml
@@ -21,7 +19,20 @@ from sojourn.studies.papers.model import Claim, Condition, Paper
 from sojourn.studies.papers.predicate import predicate
 from sojourn.studies.papers.runs import slug
 from sojourn.view.report import page
-from sojourn.view.report.sections import Details, Drawing, Row, Section, cell, items, note, prose, row, tag
+from sojourn.view.report.sections import (
+    Details,
+    Drawing,
+    Element,
+    Row,
+    Section,
+    cell,
+    items,
+    joined,
+    note,
+    prose,
+    row,
+    tag,
+)
 
 
 def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more: Sequence[Section] = ()) -> str:
@@ -45,7 +56,7 @@ def render(paper: Paper, measured: Measured, judged: Ledger, size: str, *, more:
     )
 
 
-def sign(outcome: Outcome) -> Markup:
+def sign(outcome: Outcome) -> Element:
     """Return the sign of an outcome in its colour."""
     return tag("span", outcome.sign, kind=f"sign {outcome.key}", aria_hidden="true")
 
@@ -59,7 +70,7 @@ def counted(name: str, head: str, rows: Iterable[tuple[object, Sequence[int]]], 
         bar = tag("span", *shares, kind="bar", aria_hidden="true")
         return [first, *(count or cell(0, kind="none") for count in counts), cell(bar, kind="shares")]
 
-    heads = [head, *(Markup(" ").join([sign(one), one.value.capitalize()]) for one in Outcome)]
+    heads = [head, *(joined(" ", [sign(one), one.value.capitalize()]) for one in Outcome)]
     shares = cell("", kind="shares", aria_label="shares")
     foot = cells("All", total) if total else ()
     return Drawing(name, heads=[*heads, shares], rows=[cells(*one) for one in rows], kind="numbers counts", foot=foot)
@@ -71,7 +82,7 @@ def summarised(folder: Path, judged: Ledger, noted: str = "") -> Section:
     for sentence in summary(folder):
         start, colon, rest = sentence.partition(": ")
         is_named = bool(colon) and len(start) < _LONGEST_NAME
-        every.append(Markup(" ").join([tag("strong", f"{start}:"), rest]) if is_named else sentence)
+        every.append(joined(" ", [tag("strong", f"{start}:"), rest]) if is_named else sentence)
     terms = words(folder).get("terms", "")
     text = (note(terms) if terms and every else "", items(every, "plain"), *map(prose, headline(judged)))
     title = "What survives, what does not, and what cannot be told" if every else "Summary"
@@ -141,8 +152,8 @@ class _Page:
             quote = tag("q", claim.quote) if claim.quote != before else ""
             link = tag("a", self.predicate(claim), href=f"#claim-{claim.id}")
             shares = [f"{one.value} {outcomes.count(one)}" for one in list(Outcome)[:-1] if one in outcomes]
-            base = Markup(" ").join([sign(outcomes[0]), outcomes[0].value])
-            rows.append((Markup("").join([quote, tag("div", link, kind="details")]), base, ", ".join(shares)))
+            base = joined(" ", [sign(outcomes[0]), outcomes[0].value])
+            rows.append((joined("", [quote, tag("div", link, kind="details")]), base, ", ".join(shares)))
             before = claim.quote
         return Drawing("main", heads=("Sentence", "Base reading", "All readings"), rows=rows, kind="")
 
@@ -162,7 +173,7 @@ class _Page:
         if claims or elsewhere:
             parts += [tag("h3", f"Claims about {figure.name}", id=f"{figure.slug}-claims"), *self.claims(claims)]
         if elsewhere:
-            links = Markup("; ").join(tag("a", name, href=f"#{place}") for name, place in elsewhere)
+            links = joined("; ", [tag("a", name, href=f"#{place}") for name, place in elsewhere])
             parts.append(tag("p", "Also in: ", links, ".", kind="note"))
         number = figure.name.removeprefix("Figure ") if figure.name.startswith("Figure ") else ""
         group = "Figure" if number else "No figure"
@@ -198,7 +209,7 @@ class _Page:
             panels.append(picture.Dots(report_figures.title(line), columns, numbers))
             unit = line.unit.split(",")[0]
             for k, (scheme, one) in enumerate(zip(condition.schemes, own, strict=True)):
-                head = Markup("").join([f"{line.name}, {paper.printed[scheme]}",
+                head = joined("", [f"{line.name}, {paper.printed[scheme]}",
                                         tag("span", f" {unit}", kind="pm") if unit != "ratio" else ""])  # fmt: skip
                 cells = [
                     cell(
@@ -268,7 +279,7 @@ class _Page:
             ),
             link="Overview",
         )
-        shown = [(f"show-{one.key}", Markup(" ").join([sign(one), one.value])) for one in Outcome]
+        shown = [(f"show-{one.key}", joined(" ", [sign(one), one.value])) for one in Outcome]
         choices = [("show-all", "all"), *shown, ("show-turned", "claims that depend on the reading")]
         labels = [
             tag("label", tag("input", type="radio", name="show", id=name, checked="" if name == "show-all" else None),
@@ -313,7 +324,7 @@ class _Page:
         of = {outcome: [one for one in claims if self.outcomes(one)[0] is outcome] for outcome in Outcome}
         return [
             Details(
-                Markup(" ").join([sign(outcome), f"{outcome.value.capitalize()}: {len(own)}"]),
+                joined(" ", [sign(outcome), f"{outcome.value.capitalize()}: {len(own)}"]),
                 (tag("ul", *map(self.claim, own)),),
                 "claims",
             )
@@ -331,11 +342,11 @@ class _Page:
             else f"{claim.quote[:_LONGEST_QUOTE].rsplit(' ', 1)[0]}..."
         )
         link = tag("a", quote, href=f"#claim-{claim.id}")
-        first = Markup(" ").join([link, tag("span", self.predicate(claim), kind="pm")])
+        first = joined(" ", [link, tag("span", self.predicate(claim), kind="pm")])
         cells = [cell(one.sign, kind=f"sign {one.key}", title=one.value) for one in outcomes]
         return row([first, *cells], id=f"line-{claim.id}", kind=outcomes[0].key + " turned" * is_turned)
 
-    def claim(self, claim: Claim) -> Markup:
+    def claim(self, claim: Claim) -> Element:
         """Return a claim, its outcome, the numbers that decided it, and a reading that turns it."""
         base, of = self.judged.readings[0], self.judged.verdicts[claim.id]
         decided = {Outcome.HOLDS, Outcome.FAILS}

@@ -7,8 +7,6 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
-from markupsafe import Markup
-
 from sojourn.base import core, toml
 from sojourn.model.scheme import Scheme
 from sojourn.results import metrics
@@ -19,7 +17,7 @@ from sojourn.studies.tune.result import Trial, Tuning
 from sojourn.studies.tune.settings import Setting
 from sojourn.view.report import context, page
 from sojourn.view.report.context import Cell
-from sojourn.view.report.sections import Drawing, Section, cell, code, items, note, prose, row, tag
+from sojourn.view.report.sections import Drawing, Element, Section, cell, code, items, joined, note, prose, row, tag
 
 
 def render(tuning: Tuning) -> str:
@@ -76,7 +74,7 @@ def _holds(tuning: Tuning) -> Section:
     rows = []
     for setting in plan.settings:
         where = tag("div", "held out" if setting.is_held_out else "learnt from", kind="details")
-        cells: list[object] = [Markup("").join([setting.label, where])]
+        cells: list[object] = [joined("", [setting.label, where])]
         for each in plan.objectives:
             base, difference = _compared(tuning, setting, each, tuning.verdicts)
             ours = context.cell(tuning.estimate(tuning.best.text, setting, each.name), each.metric)
@@ -135,7 +133,7 @@ def _candidates(tuning: Tuning) -> Section:
         unit = "% of as given" if tuning.is_relative(each) else each.metric.shown_unit
         heads += [
             context.head(each.metric, unit, ", search"),
-            Markup("").join(["fresh seeds", tag("span", unit, kind="unit")]),
+            joined("", ["fresh seeds", tag("span", unit, kind="unit")]),
         ]
     rows: list[object] = []
     for trial in tuning.candidates:
@@ -270,7 +268,7 @@ def _facts(tuning: Tuning) -> list[tuple[str, str]]:
     ]
 
 
-def _score(tuning: Tuning, text: str, objective: Objective) -> Markup:
+def _score(tuning: Tuning, text: str, objective: Objective) -> Element:
     found, scale = tuning.score(text, objective), picture.scale_of(tuning, objective)
     mean, _, interval = metrics.written(found, scale).partition(" ")
     return context.shown(Cell(mean=mean, half=interval, value=found.mean, low=found.low, high=found.high))

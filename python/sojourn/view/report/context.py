@@ -19,7 +19,7 @@ from sojourn.results.metrics import Metric
 from sojourn.stats import Estimate
 from sojourn.view.report import real, sections, svg, words
 from sojourn.view.report.engine import notebook, page
-from sojourn.view.report.sections import Drawing, Section, code, items, note, prose, tag
+from sojourn.view.report.sections import Drawing, Section, code, items, joined, note, prose, tag
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
@@ -112,13 +112,13 @@ def _rows(
 def shown(one: Cell) -> Markup:
     """Return a number with its interval for a page."""
     half = [Markup(" "), tag("span", one.half, kind="pm")] if one.half else []
-    return Markup("").join([tag("span", one.mean, kind="mean"), *half])
+    return joined("", [tag("span", one.mean, kind="mean"), *half])
 
 
 def head(metric: Metric, unit: str | None = None, more: str = "") -> Markup:
     """Return a column's heading: a metric with its unit, which by default is the shown one."""
     unit = metric.shown_unit if unit is None else unit
-    return Markup("").join([metric.title, more, tag("span", unit, kind="unit") if unit else ""])
+    return joined("", [metric.title, more, tag("span", unit, kind="unit") if unit else ""])
 
 
 def drawing(name: str, table: Table, *, is_difference: bool = False) -> Drawing:
@@ -441,7 +441,7 @@ def network(scenario: Mapping[str, Any], name: str = "network") -> Drawing:
     rows = []
     for one in words.elements(scenario):
         more = tag("div", one.details, kind="details") if one.details else ""
-        rows.append((one.name, sections.cell(one.what, kind="element"), Markup("").join([one.text, more])))
+        rows.append((one.name, sections.cell(one.what, kind="element"), joined("", [one.text, more])))
     return Drawing(name, heads=("Element", "", "What it is"), rows=rows, kind="")
 
 
@@ -463,7 +463,7 @@ def _schemes(results: Results) -> Drawing:
             for name, value, is_default in scheme_parameters(scheme)
         ]
         swatch = svg.swatch(results.plot.looks[scheme.label])
-        label = Markup("").join([swatch, scheme.label, text])
+        label = joined("", [swatch, scheme.label, text])
         rows.append((label, tag("div", *(Markup("\n") + one for one in parameters), kind="parameters")))
     heads = ("Scheme", "Parameters (bold: set in the scheme; others: defaults)")
     return Drawing("schemes", None, "", heads, rows, kind="")

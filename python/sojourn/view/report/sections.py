@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from markupsafe import Markup, escape
 
@@ -17,22 +17,27 @@ __all__ = [
     "Cell",
     "Details",
     "Drawing",
+    "Element",
     "Row",
     "Section",
     "cell",
     "code",
     "contents",
     "items",
+    "joined",
     "note",
     "prose",
     "row",
     "tag",
 ]
 
+Element: TypeAlias = Markup
+"""A part of a page that needs no more escaping."""
+
 _CODE: Final = re.compile(r"`([^`]+)`")
 
 
-def tag(element: str, *content: object, **attributes: object) -> Markup:
+def tag(element: str, *content: object, **attributes: object) -> Element:
     """Return an element of a page; texts in it are escaped.
 
     An attribute ``kind`` is the class, and ``data_mean`` is ``data-mean``; None leaves an attribute out.
@@ -42,28 +47,33 @@ def tag(element: str, *content: object, **attributes: object) -> Markup:
     return Markup("<{0}{1}>{2}</{0}>").format(element, _attributes(attributes), Markup("").join(content))  # type: ignore[arg-type]
 
 
-def prose(text: str, name: str = "p", **attributes: object) -> Markup:
+def joined(between: str, parts: Iterable[object]) -> Element:
+    """Return parts one after the other; texts among them are escaped."""
+    return Markup(between).join(parts)  # type: ignore[arg-type]  # noqa: S704 - our own
+
+
+def prose(text: str, name: str = "p", **attributes: object) -> Element:
     """Return a paragraph; what is between backquotes is code."""
     return tag(name, Markup(_CODE.sub(r"<code>\1</code>", str(escape(text)))), **attributes)  # noqa: S704 - escaped
 
 
-def note(text: str) -> Markup:
+def note(text: str) -> Element:
     """Return a paragraph in small type, such as what a table's numbers are."""
     return prose(text, kind="note")
 
 
-def code(text: str) -> Markup:
+def code(text: str) -> Element:
     """Return lines to be copied."""
     return tag("pre", tag("code", text))
 
 
-def items(texts: Iterable[object], kind: str = "headlines") -> Markup:
+def items(texts: Iterable[object], kind: str = "headlines") -> Element:
     """Return a list; nothing without items."""
     made = [tag("li", text) for text in texts]
     return tag("ul", *made, kind=kind) if made else Markup("")
 
 
-def _attributes(of: Mapping[str, object]) -> Markup:
+def _attributes(of: Mapping[str, object]) -> Element:
     names = {name: "class" if name == "kind" else name.replace("_", "-") for name in of}
     return Markup("").join(Markup(' {}="{}"').format(names[k], v) for k, v in of.items() if v is not None)
 
