@@ -37,7 +37,9 @@ def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective) -> di
     """Draw two objectives; return the positions of the rivals that need a label."""
     both = [(tuning.plan.objectives.index(each), scale_of(tuning, each)) for each in (first, other)]
     points = [[scale * trial.scores[at] for trial in tuning.trials] for at, scale in both]
-    axes.scatter(*points, s=9, color=charts.NEUTRAL, alpha=0.5, linewidths=0, label="trials (search's seeds)")
+    axes.scatter(
+        points[0], points[1], s=9, color=charts.NEUTRAL, alpha=0.5, linewidths=0, label="trials (search's seeds)"
+    )
 
     def again(text: str, color: str, **look: Any) -> tuple[float, float]:
         """Draw a scheme that was run again, with its intervals."""
@@ -61,15 +63,13 @@ def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective) -> di
         spot = again(text, INK, marker="D", s=34, zorder=4)
         if name not in far:
             names[name] = spot
-    for limit, values, known in zip(
-        (axes.set_xlim, axes.set_ylim), points, zip(*spots, *names.values(), strict=True), strict=True
-    ):
+    for which, values, known in zip(("xlim", "ylim"), points, zip(*spots, *names.values(), strict=True), strict=True):
         # Trials far from the front are cut off, because the picture is about the front.
         width = max(known) - min(known)
         near = [value for value in values if min(known) - 0.5 * width <= value <= max(known) + 0.5 * width]
         low, high = min([*known, *near]), max([*known, *near])
         margin = 0.07 * (high - low) or 0.05
-        limit(low - margin, high + margin)
+        axes.set(**{which: (low - margin, high + margin)})
     axes.set_xlabel(_title(tuning, first))
     axes.set_ylabel(_title(tuning, other))
     return names
