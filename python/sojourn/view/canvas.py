@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sojourn.base import escape
-from sojourn.view.palette import INK, MUTED, RULE, Look
+from sojourn.view.palette import INK, MUTED, RULE
 
 __all__ = [
     "NARROW",
@@ -32,7 +32,6 @@ __all__ = [
     "logarithmic",
     "new_figure",
     "points",
-    "scheme_rows",
     "sheet",
 ]
 
@@ -183,14 +182,6 @@ def row_text(label: str) -> str:
     if not is_narrow():
         return label
     return "\n".join(textwrap.wrap(label, _ROW_CHARACTERS, max_lines=2, placeholder=" …"))
-
-
-def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
-    """Make the vertical axis a list of schemes, the first on top."""
-    axes.set_yticks(range(len(rows)), [row_text(look.short) for look in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
 
 
 def logarithmic(axes: Axes, which: str) -> None:

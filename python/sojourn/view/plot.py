@@ -29,7 +29,6 @@ from sojourn.view.canvas import (
     logarithmic,
     new_figure,
     points,
-    scheme_rows,
     sheet,
 )
 from sojourn.view.palette import INK, MUTED, PAPER, RULE, Look, looks
@@ -49,7 +48,6 @@ __all__ = [
     "label_spots",
     "new_figure",
     "points",
-    "scheme_rows",
     "sheet",
 ]
 
@@ -368,7 +366,7 @@ class Plots:
                         fontsize=points(8.5),
                         color=MUTED,
                     )
-            scheme_rows(axes, list(self._looks.values()))
+            charts.names(axes, [look.short for look in self._looks.values()])
             axes.set_xlim(left=0)
             axes.set_xlabel(f"Goodput of each flow ({unit})" + ("" if is_narrow() else "; the bar is the mean"))
             for place, group in enumerate(groups):
@@ -411,7 +409,7 @@ class Plots:
                 axes.set_xlabel(unit if unit and is_narrow() else f"difference ({unit})" if unit else "difference")
                 axes.locator_params(axis="x", nbins=4)
             for axes in panels[::columns]:
-                scheme_rows(axes, list(shown.values()))
+                charts.names(axes, [look.short for look in shown.values()])
         return figure
 
     def groups(self) -> Picture:
@@ -430,7 +428,7 @@ class Plots:
                 # Room for the numbers at the ends of the bars.
                 axes.set_xlim(0, 1.25 * axes.dataLim.x1 or 1.0)
                 axes.locator_params(axis="x", nbins=5)
-                scheme_rows(axes, list(self._looks.values()))
+                charts.names(axes, [look.short for look in self._looks.values()])
         return figure
 
 

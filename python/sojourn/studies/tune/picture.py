@@ -69,7 +69,8 @@ def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective) -> di
         near = [value for value in values if min(known) - 0.5 * width <= value <= max(known) + 0.5 * width]
         low, high = min([*known, *near]), max([*known, *near])
         margin = 0.07 * (high - low) or 0.05
-        axes.set(**{which: (low - margin, high + margin)})
+        limits: dict[str, Any] = {which: (low - margin, high + margin)}
+        axes.set(**limits)
     axes.set_xlabel(_title(tuning, first))
     axes.set_ylabel(_title(tuning, other))
     return names
