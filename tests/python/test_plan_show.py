@@ -10,13 +10,13 @@ from plans import small_plan
 from sojourn import plan
 from sojourn.plan import execute, show
 from sojourn.plan.store import Store
-from sojourn.view import plot
+from sojourn.view import plans, plot
 
 
 def drawn(folder: Path, figure: plan.Figure, **changes: object) -> plot.Picture:
     one = small_plan(figures=(figure,), **changes)  # type: ignore[arg-type]
     execute.run(one, folder)
-    ((_, picture),) = show.pictures(plan.cells(one), Store.open(folder))
+    ((_, picture),) = plans.pictures(plan.cells(one), Store.open(folder))
     return picture
 
 

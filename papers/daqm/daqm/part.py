@@ -60,7 +60,7 @@ class Part:
     def verdicts(self) -> tuple[str, ...]:
         """The results, a sentence each."""
         _, on_times, on_switching, _ = self.sections
-        return (*on_times.text, *on_switching.text)
+        return tuple(str(one) for one in (*on_times.text, *on_switching.text))
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:

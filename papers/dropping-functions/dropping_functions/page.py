@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from sojourn.base import core
-from sojourn.studies.papers.judge import Outcome
 from sojourn.studies.papers.ledger import Ledger
 from sojourn.studies.papers.model import Claim
-from sojourn.studies.papers.page import headline, summary, words
+from sojourn.studies.papers.page import counted, schemes, sign, summarised
 from sojourn.studies.papers.predicate import predicate
-from sojourn.studies.papers.section import Section
 from sojourn.view import report
+from sojourn.view.report.sections import Cell, Drawing, Section, cell, note, row, tag
 
 from . import datasets, pictures, switching, tables
 from .datasets import Judged, World
@@ -58,47 +57,71 @@ class Results:
 
 def render(paper: Experiment, of: Results) -> str:
     """Return the page; it depends only on the windows."""
-    places: dict[str, list[dict[str, Any]]] = {}
-    # "d1, RED" is d1 in a list of schemes.
-    short = {one: printed.partition(",")[0] for one, printed in paper.printed.items()}
-    for claim in paper.claims:
-        row: dict[str, Any] = {
-            "id": claim.id,
-            "quote": claim.quote,
-            "predicate": predicate(paper, short, claim),
-        }
-        row["cells"] = _cells(of, claim)
-        places.setdefault(claim.place, []).append(row)
-    counts = [(one.name, list(of.ledger.counts(one.name).values())) for one in of.worlds]
     return report.page(
-        "windows.html.j2",
-        title=paper.title,
+        paper.title,
+        (
+            summarised(paper.folder, of.ledger),
+            *sections(paper, of),
+            _ledger(of),
+            _claims(paper, of),
+            schemes((one.printed, one.text) for one in paper.schemes),
+        ),
+        kind="executable paper",
         lead=paper.source,
-        facts=list(of.facts),
-        outcomes=[(outcome.key, outcome.value) for outcome in Outcome],
-        signs={outcome.key: outcome.sign for outcome in Outcome},
-        counts=counts,
-        terms=words(paper.folder).get("terms", ""),
-        summary=summary(paper.folder),
-        headline=headline(of.ledger),
-        worlds=[world.name for world in of.worlds],
-        ranges=[f"{low:.2f}–{high:.2f}" for low, high in paper.ranges],
-        why=[(world.name, world.why) for world in of.worlds if world.why],
-        places=list(places.items()),
-        sections=sections(paper, of),
-        schemes=[(one.printed, one.text) for one in paper.schemes],
-        version=core.version(),
+        facts=of.facts,
+        made=core.version(),
     )
 
 
-def _cells(of: Results, claim: Claim) -> list[dict[str, Any]]:
+def _ledger(of: Results) -> Section:
+    rows = [(one.name, list(of.ledger.counts(one.name).values())) for one in of.worlds]
+    text = (
+        "Same traffic: the same flows are sent through every scheme, and differences are paired. Same load: cubic "
+        "fits of the same windows are compared at the middle of each range of load, as the study does. Switchback: "
+        "schemes are switched at random, as in the study. Confidence intervals decide each claim. Their levels are "
+        "chosen so that the whole claim is decided wrongly with a probability of at most 5 %. A claim is undecided "
+        "if an interval that matters contains zero. Theory and Table 1 have no intervals, so their numbers are "
+        "compared directly."
+    )
+    why = [note(f"{world.name.capitalize()}: {world.why}.") for world in of.worlds if world.why]
+    table = counted("ledger", "Source and design", rows)
+    return Section("ledger", "The ledger", (), (table, note(text), *why), link="Ledger")
+
+
+def _claims(paper: Experiment, of: Results) -> Section:
+    places: dict[str, list[Claim]] = {}
+    for claim in paper.claims:
+        places.setdefault(claim.place, []).append(claim)
+    # "d1, RED" is d1 in a list of schemes.
+    short = {one: printed.partition(",")[0] for one, printed in paper.printed.items()}
+    rows: list[object] = []
+    for place, claims in places.items():
+        rows.append((place,))
+        for claim in claims:
+            about = tag("div", f"{predicate(paper, short, claim)}. {claim.id}", kind="details")
+            first = tag("q", claim.quote) + about
+            rows.append(row([first, *_cells(of, claim)], id=f"claim-{claim.id}"))
+    ranges = ", ".join(f"{low:.2f}–{high:.2f}" for low, high in paper.ranges)
+    text = (
+        f"The signs below an outcome are the outcomes in the single ranges of load: {ranges}. A claim about the "
+        "whole range holds only if it holds in each of them."
+    )
+    heads = ("Claim", *(world.name for world in of.worlds))
+    return Section(
+        "claims", "All claims", (text,), (Drawing("claims", heads=heads, rows=rows, kind="matrix claims"),)
+    )
+
+
+def _cells(of: Results, claim: Claim) -> list[Cell]:
     """Return a cell for each world: the outcome, and those of single ranges of load."""
     cells = []
     for one, verdict in zip(of.judged[claim.id], of.ledger.verdicts[claim.id].values(), strict=True):
-        signs = [(own.key, own.sign) if own else ("none", " ") for own in one.by_range]
+        key = verdict.outcome.key
+        signs = [tag("span", own.sign if own else " ", kind=own.key if own else "none") for own in one.by_range]
+        below = tag("div", *signs, kind="details ranges", aria_label="by range") if any(one.by_range) else ""
         said = verdict.outcome.value + (" (recorded)" if verdict.is_recorded else "")
-        cells.append({"key": verdict.outcome.key, "outcome": said, "why": verdict.why,
-                      "ranges": signs if any(one.by_range) else []})  # fmt: skip
+        shown = tag("span", sign(verdict.outcome), " ", said) + below
+        cells.append(cell(shown, kind=key, data_outcome=key, title=verdict.why or None))
     return cells
 
 

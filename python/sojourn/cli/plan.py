@@ -261,11 +261,12 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from sojourn.plan import expand, show
+    from sojourn.plan import expand
+    from sojourn.view import plans
 
     folder.refuse_results(options.out, force=options.force)
     cells, store = expand.cells(document.load(options.plan)), Store.open(options.store)
-    folder.write_text(Path(options.out), show.page(cells, store))
+    folder.write_text(Path(options.out), plans.page(cells, store))
     print(options.out)
 
 

@@ -193,11 +193,12 @@ def _levels(every: Sequence[tuple[dict[str, Any], Results]]) -> str:
 
 
 def _plan(place: Path, name: str | None) -> list[tuple[Any, Picture]]:
-    from sojourn.plan import read, show
+    from sojourn.plan import read
     from sojourn.plan.store import Store
+    from sojourn.view import plans
 
     store = Store.open(place)
-    return list(show.pictures(read.plan_of(store, name), store))
+    return list(plans.pictures(read.plan_of(store, name), store))
 
 
 def tabulate(options: argparse.Namespace) -> None:

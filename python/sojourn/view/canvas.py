@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sojourn.base import escape
-from sojourn.view.palette import INK, MUTED, RULE, Look
+from sojourn.view.palette import INK, MUTED, RULE
 
 __all__ = [
     "NARROW",
@@ -32,7 +32,6 @@ __all__ = [
     "logarithmic",
     "new_figure",
     "points",
-    "scheme_rows",
     "sheet",
 ]
 
@@ -125,6 +124,9 @@ def _style() -> Any:
 class Picture(Figure):
     """A figure that draws itself in a notebook."""
 
+    style: Any = _STYLE
+    """With which it was drawn, and is written."""
+
     @property
     def agg(self) -> FigureCanvasAgg:
         """The canvas that measures texts."""
@@ -132,7 +134,7 @@ class Picture(Figure):
 
     def savefig(self, fname: Any, *arguments: Any, **options: Any) -> None:
         """Write the picture as matplotlib does, in the house style: text stays text in SVG, PDF and EPS."""
-        with mpl.rc_context(_style()):
+        with mpl.rc_context(self.style):
             if options.get("format") == "svg":
                 # As a text first, for characters in labels that XML forbids.
                 text = io.StringIO()
@@ -170,6 +172,7 @@ def new_figure(width: float, height: float, rows: int = 0) -> Iterator[Picture]:
         width = wanted * width / WIDTH
     with mpl.rc_context(_style()):
         figure = Picture(figsize=(width, height), layout="constrained")
+        figure.style = _style()
         FigureCanvasAgg(figure)
         yield figure
 
@@ -179,14 +182,6 @@ def row_text(label: str) -> str:
     if not is_narrow():
         return label
     return "\n".join(textwrap.wrap(label, _ROW_CHARACTERS, max_lines=2, placeholder=" …"))
-
-
-def scheme_rows(axes: Axes, rows: Sequence[Look]) -> None:
-    """Make the vertical axis a list of schemes, the first on top."""
-    axes.set_yticks(range(len(rows)), [row_text(look.short) for look in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
 
 
 def logarithmic(axes: Axes, which: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from sojourn.base import suggest
 from sojourn.base.core import SojournError
 from sojourn.results import groups, metrics, tables
 from sojourn.stats import Floats
-from sojourn.view import capacity
+from sojourn.view import capacity, charts
 from sojourn.view.canvas import (
     NARROW,
     PAPER_POINTS,
@@ -28,12 +29,13 @@ from sojourn.view.canvas import (
     logarithmic,
     new_figure,
     points,
-    scheme_rows,
     sheet,
 )
 from sojourn.view.palette import INK, MUTED, PAPER, RULE, Look, looks
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sojourn.results.results import Results
 
 __all__ = [
@@ -46,7 +48,6 @@ __all__ = [
     "label_spots",
     "new_figure",
     "points",
-    "scheme_rows",
     "sheet",
 ]
 
@@ -151,22 +152,8 @@ class Plots:
                 y = self._results.values(label, goodput.name) * goodput.scale
                 if not np.isfinite(x * y).any():
                     continue
-                outline = stats.ellipse(x, y)
-                if outline is not None:
-                    axes.fill(*outline.T, color=look.color, alpha=0.22, linewidth=0)
-                    axes.plot(*outline.T, color=look.color, linewidth=1.1)
-                axes.scatter(x, y, s=7, color=look.color, alpha=0.45, linewidths=0)
                 spots[label] = (float(np.nanmean(x)), float(np.nanmean(y)))
-                axes.scatter(
-                    *spots[label],
-                    s=42 * look.weight,
-                    marker=look.marker,
-                    color=look.color,
-                    edgecolors=PAPER,
-                    linewidths=0.8,
-                    zorder=3,
-                    label=look.short,
-                )
+                charts.cloud(axes, x, y, look, stats.ellipse(x, y), spots[label])
             if spots and is_wide([x for x, _ in spots.values() if x > 0]):
                 logarithmic(axes, "x")
             axes.margins(0.08)
@@ -203,29 +190,14 @@ class Plots:
         points = points[points["quantity"] == quantity]
         if points.empty:
             raise SojournError(f"the results have no distribution of {quantity}")
+        curves = []
+        for label, look in self._looks.items():
+            if found := _mean_share(points[points["scheme"] == label]):
+                curves.append((look, *found))
         with new_figure(WIDTH, self._height(4.0), rows=9 + len(self._looks)) as figure:
             axes = figure.add_subplot()
-            typical, least, right = [], [], 0.0
-            for label, look in self._looks.items():
-                own = points[points["scheme"] == label]
-                curves = [
-                    (part["value"].to_numpy(dtype=np.float64), part["cumulative"].to_numpy(dtype=np.float64))
-                    for _, part in own.groupby("replication")
-                ]
-                if not curves:
-                    continue
-                value, share = stats.mean_cdf(curves)
-                axes.step(value, share, where="post", color=look.color, linestyle=look.dashes, label=look.short)
-                typical.append(_quantile(value, share, 0.9))
-                least.append(_quantile(value, share, 0.02))
-                right = max(right, _quantile(value, share, 0.999))
-            if is_wide([value for value in typical if value > 0]):
-                # Four decades show the shape; what is below them has the height of the left edge.
-                axes.set_xlim(max(min(least), right / 1e4), right * 1.1)
-                logarithmic(axes, "x")
-            else:
-                axes.set_xlim(0, right * 1.02 or 1.0)
-            axes.set_ylim(0, 1.01)
+            charts.shares(axes, curves)
+            charts.share_axis(axes, curves)
             axes.set_xlabel(title)
             axes.set_ylabel("Share of packets" if is_narrow() else "Share of packets at or below")
             _legend(axes)
@@ -246,34 +218,21 @@ class Plots:
         names = [str(name) for name in found["quantity"].str.removeprefix(_OWN_DELAY).unique()]
         own = looks(names, names)
         shown = [label for label in self._looks if (found["scheme"] == label).any()]
-        columns = 1 if len(shown) == 1 else 2
-        rows = math.ceil(len(shown) / columns)
-        with new_figure(WIDTH, 0.9 + 1.9 * rows, rows=6 * rows) as figure:
-            panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-            right = 0.0
-            for axes, label in zip(panels.flat, shown, strict=False):
-                for name in names:
+        drawn: list[charts.Share] = []
+        with charts.panels(len(shown), 2, 0.9, 1.9, rows=6, sharex=True, sharey=True) as (figure, panels):
+            for axes, label in zip(panels, shown, strict=False):
+                curves = []
+                for name, look in own.items():
                     part = found[(found["scheme"] == label) & (found["quantity"] == f"{_OWN_DELAY}{name}")]
-                    curves = [
-                        (run["value"].to_numpy(dtype=np.float64), run["cumulative"].to_numpy(dtype=np.float64))
-                        for _, run in part.groupby("replication")
-                    ]
-                    curves = [(value, share) for value, share in curves if value.size]
-                    if not curves:
-                        continue
-                    value, share = stats.mean_cdf(curves)
-                    axes.step(
-                        value, share, where="post", color=own[name].color, linestyle=own[name].dashes, label=name
-                    )
-                    right = max(right, _quantile(value, share, 0.999))
-                axes.set_title(self._looks[label].short, color=INK, fontsize=points(9.5), pad=3)
-            for axes in list(panels.flat)[len(shown) :]:
-                axes.set_visible(False)
-            panels[0, 0].set_xlim(0, right * 1.02 or 1.0)
-            panels[0, 0].set_ylim(0, 1.01)
+                    if mean := _mean_share(part):
+                        curves.append((replace(look, short=name), *mean))
+                charts.shares(axes, curves)
+                charts.title(axes, self._looks[label].short)
+                drawn += curves
+            charts.share_axis(panels[0], drawn, log=False)
             figure.supxlabel("One-way delay (ms)", fontsize=points(9.5))
             figure.supylabel("Share of packets at or below", fontsize=points(9.5))
-            _legend(panels[0, columns - 1] if len(shown) >= columns else panels[0, 0])
+            _legend(panels[min(len(shown), 2) - 1])
         return figure
 
     def _title(self, stem: str) -> str:
@@ -336,12 +295,9 @@ class Plots:
         if samples.empty:
             raise SojournError(f"the results have no time series of {name}: ask for them with series=...")
         shown = [label for label in self._looks if (samples["scheme"] == label).any()]
-        columns = 1 if len(shown) == 1 else 2
-        rows = math.ceil(len(shown) / columns)
-        with new_figure(WIDTH, 0.7 + 1.15 * rows, rows=4 * rows) as figure:
-            panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        with charts.panels(len(shown), 2, 0.7, 1.15, rows=4, sharex=True, sharey=True) as (figure, panels):
             peaks = []
-            for axes, label in zip(panels.flat, shown, strict=False):
+            for axes, label in zip(panels, shown, strict=False):
                 own = samples[samples["scheme"] == label]
                 look = self._looks[label]
                 parts = list(own.groupby("name", sort=False))
@@ -354,11 +310,9 @@ class Plots:
                         axes.plot(dots["t_s"], dots["value"], ".", color=one.color, markersize=2.0)
                 if 1 < len(parts) <= _MOST_CURVES:
                     axes.legend(fontsize=points(7), loc="upper right", ncols=2, handlelength=1.0)
-                axes.set_title(look.short, color=INK, fontsize=points(9.5), pad=3)
+                charts.title(axes, look.short)
                 peaks.append(float(own["value"].quantile(0.95)))
-            for axes in list(panels.flat)[len(shown) :]:
-                axes.set_visible(False)
-            first = panels[0, 0]
+            first = panels[0]
             is_log = is_wide([value for value in peaks if value > 0])
             if is_log:
                 first.set_yscale("symlog", linthresh=1.0)
@@ -366,12 +320,12 @@ class Plots:
             if not (samples["value"] < 0).any():
                 first.set_ylim(bottom=0)
             warm_up = float(self._results.runs["warm_up_s"].iloc[0])
-            for axes in panels.flat:
+            for axes in panels:
                 if warm_up > 0:
                     axes.axvspan(0, warm_up, color=RULE, alpha=0.45, linewidth=0)
                 axes.margins(x=0)
             # A panel above an empty place needs the labels of the axis that would be below it.
-            for axes in panels[-1 if len(shown) == rows * columns else -2 :].flat:
+            for axes in panels[-2 if len(shown) == len(panels) else -4 :]:
                 axes.tick_params(labelbottom=True)
             figure.supxlabel("Time (s)" + (", warm-up shaded" if warm_up > 0 else ""), fontsize=points(9.5))
             figure.supylabel(title + (", logarithmic" if is_log else ""), fontsize=points(9.5))
@@ -412,7 +366,7 @@ class Plots:
                         fontsize=points(8.5),
                         color=MUTED,
                     )
-            scheme_rows(axes, list(self._looks.values()))
+            charts.names(axes, [look.short for look in self._looks.values()])
             axes.set_xlim(left=0)
             axes.set_xlabel(f"Goodput of each flow ({unit})" + ("" if is_narrow() else "; the bar is the mean"))
             for place, group in enumerate(groups):
@@ -439,37 +393,34 @@ class Plots:
         shown = {label: look for label, look in self._looks.items() if label != base}
         present = [name for name in names if metrics.split(name)[0] in self._results.metric_names()]
         columns = min(len(present), 2) if is_narrow() else len(present)
-        lines = -(-len(present) // columns)
-        with new_figure(WIDTH, (1.0 + 0.33 * len(shown)) * lines, rows=(len(shown) + 3) * lines) as figure:
-            grid = figure.subplots(lines, columns, sharey=True, squeeze=False)
-            panels = grid.flat
-            for axes in list(grid.flat)[len(present) :]:
-                axes.set_visible(False)
+        height, rows = 1.0 + 0.33 * len(shown), len(shown) + 3
+        with charts.panels(len(present), columns, 0.0, height, rows=rows, sharey=True) as (figure, panels):
             for axes, name in zip(panels, present, strict=False):
                 metric = metrics.find(name)
                 axes.axvline(0, color=MUTED, linewidth=1)
                 for row, (label, look) in enumerate(shown.items()):
                     found = self._results.difference(label, name, base)
-                    _interval(axes, found, row, look, metric.scale)
+                    size, edge = 36 * look.weight, {"edgecolors": PAPER, "linewidths": 0.7}
+                    charts.interval(axes, found, row, look.color, metric.scale, look.marker, size, **edge)
                 unit = "points" if metric.shown_unit == "%" else metric.shown_unit
                 title = metric.title.replace(", ", ",\n") if is_narrow() else metric.title
                 title = self._named(title) if metrics.is_of_queues(name) else title
                 axes.set_title(title, fontsize=points(9.5))
                 axes.set_xlabel(unit if unit and is_narrow() else f"difference ({unit})" if unit else "difference")
                 axes.locator_params(axis="x", nbins=4)
-            for axes in grid[:, 0]:
-                scheme_rows(axes, list(shown.values()))
+            for axes in panels[::columns]:
+                charts.names(axes, [look.short for look in shown.values()])
         return figure
 
     def groups(self) -> Picture:
         """Draw the main metric of each group of flows, a panel for each group: see :mod:`sojourn.results.groups`."""
         known = groups.of(self._results)
-        columns = 1 if is_narrow() else min(len(known), 2)
-        lines = math.ceil(len(known) / columns)
-        rows = lines * (3 + len(self._looks))
-        with new_figure(WIDTH, lines * (0.9 + 0.3 * len(self._looks)), rows=rows) as figure:
-            panels = figure.subplots(lines, columns, sharey=True, squeeze=False)
-            for axes, group in zip(panels.flat, known, strict=False):
+        columns, count = 1 if is_narrow() else 2, len(self._looks)
+        with charts.panels(len(known), columns, 0.0, 0.9 + 0.3 * count, rows=3 + count, sharey=True) as (
+            figure,
+            panels,
+        ):
+            for axes, group in zip(panels, known, strict=False):
                 for row, (label, look) in enumerate(self._looks.items()):
                     _bar(axes, groups.estimate(self._results, label, group), row, look, group.metric.scale)
                 unit = f" ({group.metric.shown_unit})" if group.metric.shown_unit else ""
@@ -477,28 +428,18 @@ class Plots:
                 # Room for the numbers at the ends of the bars.
                 axes.set_xlim(0, 1.25 * axes.dataLim.x1 or 1.0)
                 axes.locator_params(axis="x", nbins=5)
-                scheme_rows(axes, list(self._looks.values()))
-            for axes in panels.flat[len(known) :]:
-                axes.set_axis_off()
+                charts.names(axes, [look.short for look in self._looks.values()])
         return figure
 
 
-def _interval(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float) -> None:
-    """Draw an estimate as a marker with its interval as a bar."""
-    if not math.isfinite(found.mean):
-        return
-    if found.low is not None and found.high is not None:
-        axes.plot([found.low * scale, found.high * scale], [row, row], color=look.color, linewidth=2.2)
-    axes.scatter(
-        [found.mean * scale],
-        [row],
-        s=36 * look.weight,
-        marker=look.marker,
-        color=look.color,
-        edgecolors=PAPER,
-        linewidths=0.7,
-        zorder=3,
-    )
+def _mean_share(points: pd.DataFrame) -> tuple[Floats, Floats] | None:
+    """Return the mean of the distribution functions of all replications; None without any."""
+    curves = [
+        (run["value"].to_numpy(dtype=np.float64), run["cumulative"].to_numpy(dtype=np.float64))
+        for _, run in points.groupby("replication")
+    ]
+    curves = [one for one in curves if one[0].size]
+    return stats.mean_cdf(curves) if curves else None
 
 
 def _bar(axes: Axes, found: stats.Estimate, row: float, look: Look, scale: float) -> None:
@@ -533,7 +474,3 @@ def _legend(axes: Axes) -> None:
         )
     else:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=2.4)
-
-
-def _quantile(value: Floats, share: Floats, level: float) -> float:
-    return float(value[min(int(np.searchsorted(share, level)), value.size - 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from sojourn.studies.advise import openwrt, overheads
 from sojourn.studies.advise.household import SITES
 from sojourn.studies.advise.search import MEASURES, SURE
 from sojourn.tc.commands import commands as tc
-from sojourn.view.canvas import WIDTH, Picture, new_figure
+from sojourn.view import charts
+from sojourn.view.canvas import Picture, logarithmic
 from sojourn.view.palette import INK, MUTED
-from sojourn.view.report import page as filled
-from sojourn.view.report.sections import Drawing, Section
+from sojourn.view.report import page
+from sojourn.view.report.sections import Drawing, Section, code, items
 
 if TYPE_CHECKING:
     from sojourn.studies.advise.household import Line, Shaper
@@ -206,19 +208,20 @@ def html(advice: Advice) -> str:
     """Return the answer as a page to send to someone."""
     line = advice.line
     heads = ("", "today", *(("recommended",) if advice.best else ()))
-    table = Drawing("table", None, "The line under load", heads, tuple(rows(advice)))
+    table = Drawing("table", None, "The line under load", heads, rows(advice))
     caption = "Latency under load against the goodput of both directions, as a share of the line."
     tried = "Each point is a setting of the gateway: a scheme at a rate of its shaper."
-    sections = [
-        Section("evidence", "Evidence", (note(line),), (table,)),
-        Section("tried", "What was tried", (tried,), (Drawing("picture", _picture(advice), caption),)),
-    ]
     chosen = advice.best.shaper if advice.best else None
-    code = "\n".join(commands(line, advice.platform, chosen)) if chosen else ""
-    return filled(
-        "advise.html.j2",
-        title="Advice for an access line",
-        headlines=sentences(advice),
+    paste = [code("\n".join(commands(line, advice.platform, chosen)))] if chosen else []
+    return page(
+        "Advice for an access line",
+        (
+            *([Section("commands", "To paste", paste)] if paste else []),
+            Section("evidence", "Evidence", (note(line),), (table,)),
+            Section("tried", "What was tried", (tried,), (Drawing("picture", _picture(advice), caption),)),
+        ),
+        kind="advice",
+        top=[items(sentences(advice))],
         facts=(
             ("Line", f"{line.down_mbit_s:.4g}/{line.up_mbit_s:.4g} Mbit/s, {line.technology}"),
             ("Base RTT", f"{line.rtt_ms[0]:g} to {line.rtt_ms[1]:g} ms"),
@@ -227,43 +230,27 @@ def html(advice: Advice) -> str:
             ("Platform", advice.platform),
             ("Build", core.build()),
         ),
-        commands=code,
-        sections=sections,
-        code=core.version(),
+        made=core.version(),
     )
 
 
 def _picture(advice: Advice) -> Picture:
     line = advice.line
-
-    def share(one: Outcome) -> float:
-        return 50 * (one.mean("down") / line.down_mbit_s + one.mean("up") / line.up_mbit_s)
-
-    names = list(dict.fromkeys(one.shaper.scheme for one in advice.tried if one.shaper))
-    with new_figure(WIDTH, 4.0) as figure:
-        axes = figure.add_subplot()
-        for name, marker in zip(names, "os^DvPX", strict=False):
-            own = [one for one in advice.tried if one.shaper and one.shaper.scheme == name]
-            axes.plot(
-                [share(one) for one in own],
-                [one.mean("latency") for one in own],
-                marker,
-                color=MUTED,
-                label=name,
-                markersize=5,
-            )
-        axes.plot(share(advice.today), advice.today.mean("latency"), "*", color=INK, markersize=12, label="today")
-        if advice.best:
-            axes.plot(
-                share(advice.best),
-                advice.best.mean("latency"),
-                "*",
-                color="#009e73",
-                markersize=12,
-                label="recommended",
-            )
-        axes.set_yscale("log")
+    marked = [(advice.today, "today", INK), (advice.best, "recommended", charts.GOOD)]
+    groups: list[tuple[Sequence[Outcome], str, str, str, int]] = [
+        ([one for one in advice.tried if one.shaper and one.shaper.scheme == name], name, marker, MUTED, 5)
+        for name, marker in zip(
+            dict.fromkeys(one.shaper.scheme for one in advice.tried if one.shaper), "os^DvPX", strict=False
+        )
+    ]
+    groups += [([one], name, "*", color, 12) for one, name, color in marked if one]
+    with charts.panels(1, 1, 0.0, 4.0) as (figure, (axes,)):
+        for own, name, marker, color, size in groups:
+            x = [50 * (one.mean("down") / line.down_mbit_s + one.mean("up") / line.up_mbit_s) for one in own]
+            y = [one.mean("latency") for one in own]
+            axes.plot(x, y, marker, color=color, label=name, markersize=size)
+        logarithmic(axes, "y")
         axes.set_xlabel("Goodput, % of the line")
         axes.set_ylabel("Latency above the base RTT, p99 (ms)")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+        charts.legend(figure, [axes], 4)
     return figure

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-
-from markupsafe import Markup
 
 from sojourn.base import core
 from sojourn.results import metrics
 from sojourn.studies.atlas import pictures
-from sojourn.view.report import page as filled
-from sojourn.view.report.sections import Drawing, Section
+from sojourn.view.report import page
+from sojourn.view.report.sections import Drawing, Section, tag
 
 if TYPE_CHECKING:
     from sojourn.model.scheme import Scheme
@@ -42,33 +41,12 @@ def number(need: Need, cell: Cell) -> str:
 def overview(whole: Atlas, setting: Setting) -> str:
     """Return the overview."""
     labels = whole.ordered()
-    first = {need.name: whole.first(need) for need in whole.needs}
-    best = Drawing(
-        "best",
-        None,
-        "For each need, the schemes that no other scheme beats significantly, and the number of the first of them.",
-        ("Need", "What is measured", "Best", "Value"),
-        tuple(
-            (
-                need.title,
-                f"{need.question}; {'lower' if need.lower else 'higher'} is better",
-                ", ".join(first[need.name]),
-                f"{number(need, whole.cells[need.name][first[need.name][0]])} {need.unit}".strip()
-                if first[need.name]
-                else "–",
-            )
-            for need in whole.needs
-        ),
-        is_text=True,
-    )
-    table = Drawing(
-        "numbers",
-        None,
-        "Every number with its 95 % interval, and the rank.",
-        ("Scheme", *(need.title for need in whole.needs)),
-        tuple((label, *(_with_rank(whole, need, label) for need in whole.needs)) for label in labels),
-        is_folded=True,
-    )
+    best = []
+    for need in whole.needs:
+        first = whole.first(need)
+        value = _with_unit(need, whole.cells[need.name][first[0]]) if first else "–"
+        best.append((need.title, f"{need.question}; {_better(need)}", ", ".join(first), value))
+    numbers = [(label, *(_with_rank(whole, need, label) for need in whole.needs)) for label in labels]
     sections = (
         Section(
             "ranks",
@@ -80,28 +58,39 @@ def overview(whole: Atlas, setting: Setting) -> str:
                 "share a rank. Rows are in the order of the mean rank, which weighs every need alike; your needs "
                 "differ.",
             ),
-            (Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."), best, table),
+            (
+                Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."),
+                Drawing(
+                    "best",
+                    None,
+                    "For each need, the schemes that no other scheme beats significantly, and the number of the "
+                    "first of them.",
+                    ("Need", "What is measured", "Best", "Value"),
+                    best,
+                    kind="",
+                ),
+                Drawing(
+                    "numbers",
+                    None,
+                    "Every number with its 95 % interval, and the rank.",
+                    ("Scheme", *(need.title for need in whole.needs)),
+                    numbers,
+                    is_folded=True,
+                ),
+            ),
         ),
         *_tradeoff(whole),
         Section(
             "schemes",
             "Schemes",
             ("Each scheme has a page with its ranks.",),
-            (
-                Drawing(
-                    "links",
-                    None,
-                    "Pages",
-                    ("Scheme", "Text", "What it does"),
-                    tuple(_link(one) for one in whole.schemes),
-                    is_text=True,
-                ),
-            ),
+            (Drawing("links", None, "Pages", ("Scheme", "Text", "What it does"), _links(whole), kind=""),),
         ),
     )
-    return filled(
-        "atlas.html.j2",
-        title=f"Atlas of {len(labels)} AQM schemes",
+    return page(
+        f"Atlas of {len(labels)} AQM schemes",
+        sections,
+        kind="atlas",
         lead="Every scheme with its defaults in seven networks of RFC 7928 and four more, one number for each need.",
         facts=(
             ("Bottleneck", f"{setting.rate_mbit_s:g} Mbit/s"),
@@ -110,9 +99,7 @@ def overview(whole: Atlas, setting: Setting) -> str:
             ("Replications", str(whole.replications)),
             ("Build", core.build()),
         ),
-        sections=sections,
-        code=core.version(),
-        home="",
+        made=core.version(),
     )
 
 
@@ -129,41 +116,26 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
     """Return the page of a scheme."""
     rows = []
     for need in whole.needs:
-        cells = whole.cells[need.name]
+        cells, best = whole.cells[need.name], whole.first(need)
         own = cells[one.label]
-        best = whole.first(need)
         among = f"{number(need, cells[best[0]])} ({best[0]})" if best else "–"
         rank = "–" if own.rank is None else f"{own.rank} of {len(whole.schemes)}"
-        value = _to_runs(whole, need, one.label, f"{number(need, own)} {need.unit}".strip(), up="../")
+        value = _to_runs(whole, need, one.label, _with_unit(need, own), up="../")
         rows.append((need.title, need.question, value, rank, among))
     heads = ("Need", "What is measured", "Value", "Rank", "Best")
-    entry = next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
-    own_ranks = {need.title: whole.cells[need.name][one.label].rank for need in whole.needs}
-    strong = [title for title, rank in own_ranks.items() if rank == 1]
-    weak = [title for title, rank in own_ranks.items() if rank is not None and rank > 0.75 * len(whole.schemes)]
-    text = tuple(
-        sentence
-        for sentence, there in (
-            (f"No scheme is significantly better in: {', '.join(strong)}.", strong),
-            (f"In the last quarter of the ranks in: {', '.join(weak)}.", weak),
-        )
-        if there
+    entry = _entry(one)
+    ranks = {need.title: whole.cells[need.name][one.label].rank for need in whole.needs}
+    strong = [title for title, rank in ranks.items() if rank == 1]
+    weak = [title for title, rank in ranks.items() if rank is not None and rank > 0.75 * len(whole.schemes)]
+    text = (
+        *([f"No scheme is significantly better in: {', '.join(strong)}."] if strong else []),
+        *([f"In the last quarter of the ranks in: {', '.join(weak)}."] if weak else []),
     )
-    return filled(
-        "atlas.html.j2",
-        title=f"{entry['title']} in the atlas",
-        lead=f"{entry['summary'][0].upper()}{entry['summary'][1:]}.",
-        facts=(("Scheme", one.text), ("Source", str(entry["source"]))),
-        sections=(
-            Section(
-                "needs",
-                "Need by need",
-                text,
-                (Drawing("needs", None, "Values with 95 % intervals", heads, tuple(rows), is_text=True),),
-            ),
-        ),
-        code=core.version(),
-        home="../index.html",
+    return _part(
+        str(entry["title"]),
+        f"{_upper(str(entry['summary']))}.",
+        (("Scheme", one.text), ("Source", str(entry["source"]))),
+        Section("needs", "Need by need", text, (_values("needs", "Values with 95 % intervals", heads, rows),)),
     )
 
 
@@ -174,47 +146,67 @@ def of_need(whole: Atlas, name: str) -> str:
     rows = []
     for label in sorted(cells, key=lambda label: (cells[label].rank or len(cells) + 1, label)):
         own = cells[label]
-        anchor = Markup('<span id="{}">{}</span>').format(file_name(label), label)
         each = " ".join(f"{value:.{need.digits + 1}f}" for value in values[label]).replace("-", "−")
+        anchor = tag("span", label, id=file_name(label))
         rows.append((anchor, "–" if own.rank is None else str(own.rank), number(need, own), each))
     plan = f"plans/{need.section}.toml"
     unit = f" ({need.unit})" if need.unit else ""
     heads = ("Scheme", "Rank", f"Mean{unit}", f"Runs{unit}, in the order of replications")
-    return filled(
-        "atlas.html.j2",
-        title=f"{need.title[0].upper()}{need.title[1:]} in the atlas",
-        lead=f"{need.question[0].upper()}{need.question[1:]}; {'lower' if need.lower else 'higher'} is better.",
-        facts=(
-            ("Plan", Markup('<a href="../{}">{}</a>').format(plan, plan)),
+    text = ("In one replication, all schemes meet the same traffic, so columns can be compared.",)
+    return _part(
+        _upper(need.title),
+        f"{_upper(need.question)}; {_better(need)}.",
+        (
+            ("Plan", tag("a", plan, href=f"../{plan}")),
             ("All numbers of the runs", f"sojourn plan show {plan} --store store"),
         ),
-        sections=(
-            Section(
-                "runs",
-                "Runs",
-                ("In one replication, all schemes meet the same traffic, so columns can be compared.",),
-                (Drawing("runs", None, "Means with 95 % intervals, and the runs", heads, tuple(rows), is_text=True),),
-            ),
-        ),
-        code=core.version(),
-        home="../index.html",
+        Section("runs", "Runs", text, (_values("runs", "Means with 95 % intervals, and the runs", heads, rows),)),
     )
 
 
-def _with_rank(whole: Atlas, need: Need, label: str) -> str:
+def _part(title: str, lead: str, facts: Sequence[tuple[str, object]], section: Section) -> str:
+    """Return a page below the overview."""
+    home = tag("p", tag("a", "All schemes", href="../index.html"))
+    return page(
+        f"{title} in the atlas", (section,), kind="atlas", lead=lead, top=(home,), facts=facts, made=core.version()
+    )
+
+
+def _values(name: str, caption: str, heads: Sequence[str], rows: Sequence[object]) -> Drawing:
+    return Drawing(name, None, caption, heads, rows, kind="")
+
+
+def _upper(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _better(need: Need) -> str:
+    return f"{'lower' if need.lower else 'higher'} is better"
+
+
+def _with_unit(need: Need, cell: Cell) -> str:
+    return f"{number(need, cell)} {need.unit}".strip()
+
+
+def _with_rank(whole: Atlas, need: Need, label: str) -> object:
     """Return a cell, which leads to its runs."""
     cell = whole.cells[need.name][label]
     shown = number(need, cell) if cell.rank is None else f"{number(need, cell)} ({cell.rank})"
     return _to_runs(whole, need, label, shown)
 
 
-def _to_runs(whole: Atlas, need: Need, label: str, shown: str, up: str = "") -> str:
+def _to_runs(whole: Atlas, need: Need, label: str, shown: str, up: str = "") -> object:
     if need.name not in whole.runs:
         return shown
-    return Markup('<a href="{}{}/{}.html#{}">{}</a>').format(up, NEEDS, need.name, file_name(label), shown)
+    return tag("a", shown, href=f"{up}{NEEDS}/{need.name}.html#{file_name(label)}")
 
 
-def _link(one: Scheme) -> tuple[str, str, str]:
-    entry = next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
-    link = Markup('<a href="{}/{}.html">{}</a>').format(SCHEMES, file_name(one.label), one.label)
-    return link, one.text, str(entry["summary"])
+def _entry(one: Scheme) -> core.Document:
+    return next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
+
+
+def _links(whole: Atlas) -> list[tuple[object, ...]]:
+    return [
+        (tag("a", one.label, href=f"{SCHEMES}/{file_name(one.label)}.html"), one.text, str(_entry(one)["summary"]))
+        for one in whole.schemes
+    ]

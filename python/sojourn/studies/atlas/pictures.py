@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
+from sojourn.view import charts
 from sojourn.view.canvas import Picture, is_wide, logarithmic, new_figure, points
-from sojourn.view.palette import INK, MUTED, PAPER, RULE
+from sojourn.view.palette import INK, PAPER
 
 if TYPE_CHECKING:
     from sojourn.studies.atlas.execute import Atlas
@@ -40,11 +41,10 @@ def ranks(whole: Atlas) -> Picture:
                 axes.text(x, y, text, ha="center", va="center", color=INK, fontsize=points(7.5),
                           fontweight="bold" if is_first else "normal")  # fmt: skip
         axes.set_xlim(-0.5, len(needs) - 0.5)
-        axes.set_ylim(len(labels) - 0.5, -0.5)
         axes.xaxis.tick_top()
         heads = [f"{need.title}\n({need.unit})" if need.unit else need.title for need in needs]
         axes.set_xticks(range(len(needs)), heads, rotation=40, ha="left", fontsize=points(7.5))
-        axes.set_yticks(range(len(labels)), labels, fontsize=points(8))
+        charts.names(axes, labels, 8)
         axes.tick_params(length=0)
     return figure
 
@@ -52,24 +52,16 @@ def ranks(whole: Atlas) -> Picture:
 def two(whole: Atlas, left: str, right: str) -> Picture:
     """Draw two needs beside each other, a row a scheme, with intervals: no marker covers another."""
     by_name = {need.name: need for need in whole.needs}
-    labels = sorted(
-        (one.label for one in whole.schemes if math.isfinite(whole.cells[left][one.label].estimate.mean)),
-        key=lambda label: whole.cells[left][label].estimate.mean,
-    )
-    with new_figure(8.5, 1.0 + _ROW * len(labels)) as figure:
-        for k, name in enumerate((left, right)):
-            axes = figure.add_subplot(1, 2, k + 1)
-            need = by_name[name]
-            means = [whole.cells[name][label].estimate for label in labels]
-            for y, found in enumerate(means):
-                if found.low is not None and found.high is not None:
-                    axes.plot([found.low, found.high], [y, y], color=MUTED, linewidth=1.5)
-                axes.plot(found.mean, y, "o", color=INK, markersize=4)
-            if is_wide([found.mean for found in means]):
+    means = {one.label: whole.cells[left][one.label].estimate.mean for one in whole.schemes}
+    labels = sorted((label for label, mean in means.items() if math.isfinite(mean)), key=lambda label: means[label])
+    with charts.panels(2, 2, 1.0, _ROW * len(labels), sharey=True) as (figure, every):
+        for axes, name in zip(every, (left, right), strict=True):
+            found = [whole.cells[name][label].estimate for label in labels]
+            for row, one in enumerate(found):
+                charts.interval(axes, one, row, INK, size=16)
+            if is_wide([one.mean for one in found]):
                 logarithmic(axes, "x")
-            axes.set_ylim(len(labels) - 0.5, -0.5)
-            axes.set_yticks(range(len(labels)), labels if k == 0 else [""] * len(labels), fontsize=points(8))
-            axes.tick_params(axis="y", length=0)
-            axes.grid(visible=True, axis="y", color=RULE)
-            axes.set_xlabel(f"{need.title} ({need.unit})")
+            charts.names(axes, labels, 8)
+            axes.grid(visible=True, axis="y")
+            axes.set_xlabel(f"{by_name[name].title} ({by_name[name].unit})")
     return figure

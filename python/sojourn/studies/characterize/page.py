@@ -18,7 +18,7 @@ from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found, head, wr
 from sojourn.studies.characterize.stability import stability
 from sojourn.studies.characterize.suite import levels
 from sojourn.view.report import page as filled
-from sojourn.view.report.sections import Drawing, Section
+from sojourn.view.report.sections import Drawing, Section, items
 
 _LEVELS: Final = ("mild", "medium", "heavy")
 _PROJECTED: Final = (0.001, 0.005, 0.01)
@@ -59,12 +59,13 @@ class Characterisation:
 def html(whole: Characterisation) -> str:
     """Return the report as one HTML page."""
     subject = whole.subject
-    sections = list(_sections(whole))
     others = ", ".join(one.label for one in whole.everyone if one.label != subject.label)
     replications = sorted({one.plan.replications for one in whole.found})
+    found = Section("found", "What was found", (), (items(_headlines(whole)),))
     return filled(
-        "characterize.html.j2",
-        title=f"{subject.label} by RFC 7928",
+        f"{subject.label} by RFC 7928",
+        (found, *_sections(whole)),
+        kind="characterisation",
         lead=(
             f"{_entry(subject)['title']}: {_entry(subject)['summary']}. This page characterises it by the "
             f"guidelines of RFC 7928, "
@@ -80,9 +81,7 @@ def html(whole: Characterisation) -> str:
             ("Replications", " and ".join(str(n) for n in replications)),
             ("Build", core.build()),
         ),
-        headlines=_headlines(whole),
-        sections=sections,
-        code=core.version(),
+        made=core.version(),
     )
 
 
@@ -193,7 +192,7 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
             Drawing(f"{name}-cdf", curves, f"Distribution over all packets{at}, mean of the replications.")
         )
     if one.factor is not None and not scenario.groups:
-        over = pictures.over_factor(one, [(DELAY, "Sojourn time (ms)"), (GOODPUT, "Goodput (Mbit/s)")])
+        over = pictures.over_factor(one, (DELAY, GOODPUT))
         drawings.append(Drawing(f"{name}-over", over, f"Mean sojourn time and goodput over {one.factor}."))
     drawings.append(_run_table(one, name))
     if scenario.groups:
@@ -371,7 +370,7 @@ def _scheduling(whole: Characterisation) -> Section:
         "Where each scheme decides",
         ("Scheme", "Drops or marks", "By", "Queues or state for flows", "Can mark (ECN)"),
         tuple(rows),
-        is_text=True,
+        kind="",
     )
     return Section(anchor("4.6"), "4.6 Interaction with scheduling", text, (table,))
 
@@ -440,7 +439,7 @@ def _control(whole: Characterisation) -> Section:
         anchor("12"),
         "12 Operator control and auto-tuning",
         text,
-        (Drawing("control", None, "Parameters", _CONTROL, rows, is_text=True),),
+        (Drawing("control", None, "Parameters", _CONTROL, rows, kind=""),),
     )
 
 
@@ -454,9 +453,5 @@ def _summary(whole: Characterisation) -> Section:
         anchor("13"),
         "13 Checklist",
         (),
-        (
-            Drawing(
-                "checklist", None, "The items of the RFC", ("Section", "Item", "Weight", "Here"), rows, is_text=True
-            ),
-        ),
+        (Drawing("checklist", None, "The items of the RFC", ("Section", "Item", "Weight", "Here"), rows, kind=""),),
     )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from sojourn.results import metrics
 from sojourn.stats import Floats
 from sojourn.studies.characterize.numbers import Found
+from sojourn.view import charts
 from sojourn.view.canvas import WIDTH, Picture, is_wide, logarithmic, new_figure, points
-from sojourn.view.palette import INK, MUTED, PAPER, RULE, Look, looks
+from sojourn.view.palette import INK, PAPER, RULE, Look, looks
 
 _COLUMNS: Final = 3
 
@@ -93,40 +94,26 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
     A point a run, their median, and the ellipse of one standard deviation. A panel for each group
     of flows that the scenario tells apart.
     """
-    panels = found.scenario.groups or (("", ""),)
-    look = looks_of(found)
-    columns = min(len(panels), _COLUMNS)
-    rows = math.ceil(len(panels) / columns)
-    with new_figure(WIDTH, 0.9 + 2.6 * rows if len(panels) > 1 else 3.6) as figure:
-        axes = figure.subplots(rows, columns, squeeze=False).flatten().tolist()
-        for where, panel in zip(axes, (*panels, *[None] * (len(axes) - len(panels))), strict=True):
-            if panel is None:
-                where.set_visible(False)
-                continue
-            group, title = panel
+    groups = found.scenario.groups or (("", ""),)
+    one = len(groups) == 1
+    with charts.panels(len(groups), _COLUMNS, 0.0 if one else 0.9, 3.6 if one else 2.6) as (figure, every):
+        for axes, (group, title) in zip(every, groups, strict=False):
             spread = []
-            for label, own in look.items():
+            for label, look in looks_of(found).items():
                 x, y = found.points(label, level, group)
                 whole = np.isfinite(x) & np.isfinite(y)
                 x, y = x[whole], y[whole]
-                if not len(x):
-                    continue
-                outline = one_sigma(x, y)
-                if outline is not None:
-                    where.fill(*outline.T, color=own.color, alpha=0.2, linewidth=0)
-                where.scatter(x, y, s=6, color=own.color, alpha=0.5, linewidths=0)
-                spot = float(np.median(x)), float(np.median(y))
-                spread.append(spot[0])
-                where.scatter(*spot, s=38 * own.weight, marker=own.marker, color=own.color, edgecolors=PAPER,
-                              linewidths=0.8, zorder=3, label=own.short)  # fmt: skip
+                if len(x):
+                    spot = float(np.median(x)), float(np.median(y))
+                    charts.cloud(axes, x, y, look, one_sigma(x, y), spot)
+                    spread.append(spot[0])
             if is_wide(spread):
-                logarithmic(where, "x")
-            where.margins(0.12)
-            where.set_xlabel("Queueing delay (ms)")
-            where.set_ylabel("Goodput (Mbit/s)")
-            where.set_title(title or "↖ better", color=INK if title else MUTED, fontsize=points(9.5))
-        shown = next((one for one in axes if one.get_visible() and one.get_legend_handles_labels()[0]), axes[0])
-        _legend(figure, shown, len(look))
+                logarithmic(axes, "x")
+            axes.margins(0.12)
+            axes.set_xlabel("Queueing delay (ms)")
+            axes.set_ylabel("Goodput (Mbit/s)")
+            charts.title(axes, title or "↖ better", faint=not title)
+        charts.legend(figure, every)
     return figure
 
 
@@ -155,74 +142,35 @@ def one_sigma(x: Floats, y: Floats) -> Floats | None:
 
 def distributions(found: Found, level: Any = None) -> Picture | None:
     """Draw the distribution function of the sojourn time, or of the one-way delay of each group; None without any."""
-    panels = [("sojourn_ms", "Sojourn time (ms)")]
+    quantities = {"sojourn_ms": "Sojourn time (ms)"}
     if found.scenario.groups:
-        panels = [
-            (f"one_way_delay_ms:{name}", f"{title}: one-way delay (ms)") for name, title in found.scenario.groups
-        ]
-    drawn = [(title, list(found.curves(quantity, level))) for quantity, title in panels]
-    drawn = [(title, curves) for title, curves in drawn if curves]
+        quantities = {f"one_way_delay_ms:{name}": f"{one}: one-way delay (ms)" for name, one in found.scenario.groups}
+    look = looks_of(found)
+    drawn = {one: [(look[name], *of) for name, of in found.curves(key, level)] for key, one in quantities.items()}
+    drawn = {one: curves for one, curves in drawn.items() if curves}
     if not drawn:
         return None
-    look = looks_of(found)
-    columns = min(len(drawn), _COLUMNS)
-    rows = math.ceil(len(drawn) / columns)
-    with new_figure(WIDTH, 0.9 + 2.3 * rows if len(drawn) > 1 else 3.2) as figure:
-        axes = figure.subplots(rows, columns, squeeze=False).flatten().tolist()
-        for where in axes[len(drawn) :]:
-            where.set_visible(False)
-        for where, (title, curves) in zip(axes, drawn, strict=False):
-            for label, (value, share) in curves:
-                own = look[label]
-                where.step(value, share, where="post", color=own.color, linestyle=own.dashes, label=own.short)
-            most = [_quantile(value, share, 0.9) for _, (value, share) in curves]
-            right = max(_quantile(value, share, 0.999) for _, (value, share) in curves)
-            if is_wide(most):
-                where.set_xlim(max(right / 1e4, 1e-3), right * 1.1)
-                logarithmic(where, "x")
-            else:
-                where.set_xlim(min(value[0] for _, (value, _) in curves) * 0.98, right * 1.02 or 1.0)
-            where.set_ylim(0, 1.01)
-            where.set_xlabel(title)
-            where.set_ylabel("Share of packets")
-        _legend(figure, axes[0], len(look))
+    with charts.panels(len(drawn), _COLUMNS, 0.9, 2.3) as (figure, every):
+        for axes, (title, curves) in zip(every, drawn.items(), strict=False):
+            charts.shares(axes, curves)
+            charts.share_axis(axes, curves, least=min(value[0] for _, value, _ in curves) * 0.98)
+            axes.set_xlabel(title)
+            axes.set_ylabel("Share of packets")
+        charts.legend(figure, every)
     return figure
 
 
-def _legend(figure: Picture, axes: Any, count: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(6, count), frameon=False)
-
-
-def _quantile(value: Floats, share: Floats, wanted: float) -> float:
-    return float(value[min(int(np.searchsorted(share, wanted)), len(value) - 1)])
-
-
-def over_factor(found: Found, metric_of: Sequence[tuple[str, str]]) -> Picture:
-    """Draw estimates of the run over what varies: a panel for each ``(metric, title)``."""
-    from sojourn.results import metrics
-
-    look = looks_of(found)
+def over_factor(found: Found, names: tuple[str, ...]) -> Picture:
+    """Draw estimates of the run over what varies: a panel for each metric."""
     levels = found.levels()
-    with new_figure(WIDTH, 3.3) as figure:
-        axes = figure.subplots(1, len(metric_of), squeeze=False).flatten().tolist()
-        for where, (metric, title) in zip(axes, metric_of, strict=True):
-            one = metrics.find(metric)
-            for label, own in look.items():
-                found_here = [found.estimate(found.runs, label, metric, level) for level in levels]
-                y = [value.mean * one.scale for value in found_here]
-                bars = np.array([value.arms for value in found_here]).T * one.scale
-                line: Any = {"color": own.color, "linestyle": own.dashes, "marker": own.marker, "label": own.short}
-                where.errorbar(range(len(levels)), y, yerr=bars, markersize=5, capsize=2, **line)
-            where.set_xticks(
-                range(len(levels)),
-                [found.scenario.level(level) for level in levels],
-                rotation=30 if len(levels) > 5 else 0,
-            )
-            where.set_xlabel(found.factor or "")
-            where.set_ylabel(title)
-        _legend(figure, axes[0], len(look))
+    with charts.panels(len(names), len(names), 0.0, 3.3) as (figure, every):
+        for axes, metric in zip(every, map(metrics.find, names), strict=True):
+            for label, look in looks_of(found).items():
+                estimates = [found.estimate(found.runs, label, metric.name, level) for level in levels]
+                charts.curve(axes, range(len(levels)), estimates, look, metric.scale)
+            ticks = [found.scenario.level(level) for level in levels]
+            axes.set_xticks(range(len(levels)), ticks, rotation=30 if len(levels) > 5 else 0)
+            axes.set_xlabel(found.factor or "")
+            axes.set_ylabel(metric.heading)
+        charts.legend(figure, every)
     return figure
-
-
-__all__ = ["distributions", "drawn_network", "looks_of", "one_sigma", "over_factor", "tradeoff"]

@@ -14,7 +14,7 @@ from sojourn.studies.papers.execute import Measured, Trace
 from sojourn.studies.papers.figures import Figure
 from sojourn.studies.papers.model import Condition, Paper, Reading, Row
 from sojourn.view.plot import Picture
-from sojourn.view.report import svg
+from sojourn.view.report.sections import Drawing
 
 Drawn: TypeAlias = tuple[Picture, str, str]
 """A picture, its caption, and the reading that it is of."""
@@ -51,7 +51,7 @@ class Data:
 
 
 def part(paper: Paper, measured: Measured, figure: Figure) -> dict[str, Any]:
-    """Return a figure as the template takes it."""
+    """Return what is drawn of a figure: its place, pictures with their readings, numbers, and what is missing."""
     data = Data(paper, measured, figure, figures.of(figure, measured.conditions))
     # Rows of a figure over time are the means that its claims are judged on.
     has_means = figure.kind != "series" or bool(figure.rows)
@@ -60,21 +60,12 @@ def part(paper: Paper, measured: Measured, figure: Figure) -> dict[str, Any]:
         drawn += {"dots": _dots, "lines": _lines, "series": _series}[figure.kind](data)
         drawn += _dots(data) if figure.kind == "series" and figure.rows else []
     return {
-        "id": figure.slug,
-        "name": figure.name,
-        "number": figure.name.removeprefix("Figure ") if figure.name.startswith("Figure ") else "",
-        "title": figure.title,
         "place": f"section {figure.section}" + (f", page {figure.page}" if figure.page else ""),
-        "shows": figure.shows,
         "pictures": [
-            {
-                "svg": svg.inline(one, f"{figure.slug}-{k}", f"{figure.name}. {caption}"),
-                "caption": caption,
-                "reading": reading,
-            }
-            for k, (one, caption, reading) in enumerate(drawn)
+            (Drawing(f"{figure.slug}-picture-{k}", one, caption), reading)
+            for k, (one, caption, reading) in enumerate(drawn, 1)
         ],
-        "numbers": [_numbers(data, one) for one in data.readings] if has_means else [],
+        "numbers": [_numbers(data, one, k) for k, one in enumerate(data.readings, 1)] if has_means else [],
         "missing": _missing(data),
     }
 
@@ -204,17 +195,19 @@ def _head(data: Data, one: Condition) -> str:
     return one.title
 
 
-def _numbers(data: Data, reading: Reading) -> dict[str, Any]:
-    lines = []
+def _numbers(data: Data, reading: Reading, number_: int) -> Drawing:
+    rows: list[tuple[str, ...]] = []
     for condition in data.conditions:
         of = [data.of(reading, condition, row) for row in data.rows]
         head = f"{_head(data, condition)}, " if len(data.conditions) > 1 else ""
-        lines += [
-            {"head": f"{head}{data.paper.printed[name]}", "cells": [number(one.get(name, NOTHING)) for one in of]}
+        rows += [
+            (f"{head}{data.paper.printed[name]}", *(number(one.get(name, NOTHING)) for one in of))
             for name in data.schemes
             if any(name in one for one in of)
         ]
-    return {"reading": reading.name, "heads": [title(row) for row in data.rows], "rows": lines}
+    heads = ("", *map(title, data.rows))
+    caption = f"Numbers: {reading.name}"
+    return Drawing(f"{data.figure.slug}-numbers-{number_}", None, caption, heads, rows, True, "numbers points")
 
 
 def _some(names: Sequence[str]) -> str:

@@ -115,7 +115,7 @@ class Evaluator:
         self.runs = 0
         """Runs simulated by this process."""
         if log is not None:
-            whole_files.replay(log, self._take)
+            whole_files.replay(log, self._restore)
 
     def values(
         self, placements: Sequence[Placement], replications: Collection[int]
@@ -165,7 +165,7 @@ class Evaluator:
             line = {"case": self._digest, "routers": sorted(key[0]), "replication": key[1], "values": values}
             whole_files.append(self._log, [line])
 
-    def _take(self, entry: Any) -> None:
+    def _restore(self, entry: Any) -> None:
         key = (frozenset(entry["routers"]), int(entry["replication"]))
         values = {name: float(entry["values"][name]) for name in _KEPT}
         if entry["case"] == self._digest:

@@ -16,10 +16,11 @@ from sojourn.studies.placement import picture
 from sojourn.studies.placement.centrality import ALL
 from sojourn.studies.placement.evaluate import GOODPUT, Placement
 from sojourn.studies.placement.search import BEST, EVERY, GREEDY, NONE, Found, is_better, unfinished
-from sojourn.view import report
-from sojourn.view.report import svg
+from sojourn.view.report import page
+from sojourn.view.report.sections import Drawing, Section, cell, code, items, note
 
 _MOST_ROUTERS: Final = 4
+_MOST_LINKS: Final = 200
 
 
 def render(found: Found, *, demands: str, command: Sequence[str]) -> str:
@@ -43,48 +44,68 @@ def render(found: Found, *, demands: str, command: Sequence[str]) -> str:
         "width of a link: offered traffic over capacity in its busier direction."
     )
     values = "Every placement on the fresh replications, best first; bars: 95 % intervals of the means."
-    return report.page(
-        "placement.html.j2",
-        title=f"{net.name}: where to put {plan.scheme}",
+    objective = found.objective
+    links = [
+        (
+            net.nodes[a].label,
+            cell(net.nodes[b].label, kind="text"),
+            f"{(link.rate_bit_s or 0) / 1e6:g}",
+            f"{(link.delay_ns or 0) / 1e6:.2f}",
+            f"{case.utilisation((a, b)):.2f}",
+            f"{case.utilisation((b, a)):.2f}",
+        )
+        for link in net.links[:_MOST_LINKS]
+        for a, b in [link.ends]
+    ]
+    more = len(net.links) - _MOST_LINKS
+    rankings = [
+        (picture.words(name), ALL[name].meaning, ", ".join(net.nodes[k].label for k in order[:8]))
+        for name, order in found.rankings.items()
+    ]
+    notes = [f"Demands: {demands}.", *(f"{one[:1].upper()}{one[1:]}." for one in (*net.notes, *case.words))]
+    results = (
+        items(headlines(found)),
+        Drawing("map-figure", picture.network(found), caption),
+        Drawing("values-figure", picture.values(found), values),
+        Drawing("choices", heads=heads(found), rows=rows(found)),
+        note(
+            f"{objective.title}: {objective.meaning}. Value ± half-width of the 95 % interval (Student's t) over "
+            "replications that the search did not use. “Behind the best found” is the difference to the best "
+            "placement, paired by replication on the same traffic. “Share of its gain” is the gain over a network "
+            "without the scheme, divided by the gain of the best placement; its interval comes from resampling the "
+            "replications (BCa bootstrap). The intervals are not corrected for their number: about one in twenty "
+            "does not contain the true value. “Best found” is the best placement that the search tried, not the "
+            "best of all placements."
+        ),
+    )
+    run = (
+        items(notes, "plain"),
+        Drawing("links", heads=("Link", "", "Mbit/s", "Delay, ms", "Load there", "Load back"), rows=links),
+        *([note(f"And {more} links more.")] if more > 0 else []),
+    )
+    ranks = Drawing(
+        "rankings", heads=("Centrality", "What it is", "Routers, the first first"), rows=rankings, kind=""
+    )
+    return page(
+        f"{net.name}: where to put {plan.scheme}",
+        (
+            Section("found", "What was found", (), results),
+            Section("rankings", "Rankings", (), (ranks,)),
+            Section("run", "What was run", (), run),
+            Section("again", "Run it again", (), (code(shlex.join(command)),)),
+        ),
+        kind="placement",
         lead=case.document["description"],
         facts=[
             ("Scheme", plan.scheme),
             ("Elsewhere", _base(found)),
             ("Routers to choose", str(plan.budget)),
-            ("Objective", f"{found.objective.title.lower()}"),
+            ("Objective", f"{objective.title.lower()}"),
             ("Search", f"{len(found.tried)} placements, {plan.replications} replications each"),
             ("Judged on", f"{plan.fresh} fresh replications, seed {plan.seed}"),
             ("Sojourn", core.version()),
         ],
-        headlines=headlines(found),
-        map=svg.inline(picture.network(found), "map", caption),
-        map_caption=caption,
-        values=svg.inline(picture.values(found), "values", values),
-        values_caption=values,
-        heads=heads(found),
-        rows=rows(found),
-        chosen=sorted(net.nodes[k].label for k in found.routers(BEST)),
-        objective=found.objective,
-        rankings=[
-            (picture.words(name), ALL[name].meaning, ", ".join(net.nodes[k].label for k in order[:8]))
-            for name, order in found.rankings.items()
-        ],
-        notes=[f"Demands: {demands}.", *(f"{note[:1].upper()}{note[1:]}." for note in (*net.notes, *case.words))],
-        links=[
-            (
-                net.nodes[a].label,
-                net.nodes[b].label,
-                f"{(link.rate_bit_s or 0) / 1e6:g}",
-                f"{(link.delay_ns or 0) / 1e6:.2f}",
-                f"{case.utilisation((a, b)):.2f}",
-                f"{case.utilisation((b, a)):.2f}",
-            )
-            for link in net.links[:200]
-            for a, b in [link.ends]
-        ],
-        more_links=max(len(net.links) - 200, 0),
-        command=shlex.join(command),
-        version=core.version(),
+        made=core.version(),
     )
 
 

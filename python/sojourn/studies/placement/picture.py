@@ -12,13 +12,14 @@ from matplotlib.colors import ListedColormap, Normalize
 
 from sojourn.studies.placement.search import BEST, EVERY, NONE, Found
 from sojourn.studies.topology.model import Topology, optional
+from sojourn.view import charts
 from sojourn.view.palette import INK, MUTED, PAPER, RULE
 from sojourn.view.plot import WIDTH, Picture, label_spots, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHOSEN: Final = "#d55e00"
+CHOSEN: Final = charts.CHOSEN
 _MOST_LABELS: Final = 30
 # The dark part alone: thin yellow lines are not seen on white.
 _COLORS: Final = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.45, 1.0, 128)))
@@ -121,28 +122,14 @@ def draw(axes: Axes, found: Found, name: str = BEST, *, has_bar: bool = False, s
 def values(found: Found) -> Picture:
     """Draw the objective of every choice on the fresh replications, with its interval."""
     objective = found.objective
-    names = [choice.name for choice in found.choices]
-    names.sort(key=lambda name: found.estimate(name).mean)
-    with new_figure(WIDTH, 0.9 + 0.3 * len(names)) as figure:
-        axes = figure.add_subplot()
+    names = sorted((choice.name for choice in found.choices), key=lambda name: found.estimate(name).mean)
+    with charts.panels(1, 1, 0.9, 0.3 * len(names)) as (figure, (axes,)):
         for row, name in enumerate(names):
-            mean = found.estimate(name)
-            color = CHOSEN if name == BEST else MUTED if name in (NONE, EVERY) else "#0072b2"
-            if mean.low is not None and mean.high is not None:
-                ends = [mean.low * objective.scale, mean.high * objective.scale]
-                axes.plot(ends, [row, row], color=color, linewidth=2.2)
-            axes.plot(
-                mean.mean * objective.scale,
-                row,
-                "*" if name == BEST else "o",
-                color=color,
-                markersize=11 if name == BEST else 6,
-            )
+            color = CHOSEN if name == BEST else MUTED if name in (NONE, EVERY) else charts.FIRST
+            marker, size = ("*", 121.0) if name == BEST else ("o", 36.0)
+            charts.interval(axes, found.estimate(name), row, color, objective.scale, marker, size)
         axes.axvline(found.estimate(BEST).mean * objective.scale, color=RULE, linewidth=1, zorder=0)
-        axes.set_yticks(range(len(names)), [words(name) for name in names])
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=False, axis="y")
+        charts.names(axes, [words(name) for name in names])
         axes.set_xlabel(f"{objective.title} ({objective.unit}), mean and 95 % interval")
     return figure
 

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from sojourn.studies.topology.case import Case
 from sojourn.studies.topology.routing import steps
 
-Way: TypeAlias = tuple[int, int]
+Direction: TypeAlias = tuple[int, int]
 
 _ALONE: Final = 0.85
 """Mean queue, as a share of the buffer, of tail drop where the other direction has no TCP data."""
@@ -35,7 +35,7 @@ _MOST: Final = 20_000
 """Placements that are compared one by one; beyond them, routers are added one after another."""
 
 
-def allocation(case: Case) -> dict[Way, float]:
+def allocation(case: Case) -> dict[Direction, float]:
     """Return traffic over capacity of every direction of a link, with the bulk TCP flows at max-min fair rates.
 
     UDP flows have what they send. The rates of TCP flows grow together until a link of theirs is full (progressive
@@ -74,16 +74,16 @@ class Relief:
         Those with a full link, in order.
     """
 
-    flows: Mapping[Way, int]
-    tcp: Mapping[Way, int]
+    flows: Mapping[Direction, int]
+    tcp: Mapping[Direction, int]
     routers: tuple[int, ...]
 
     @classmethod
     def of(cls, case: Case) -> Relief:
         """Find the full links of a case, and their flows."""
         loads = allocation(case)
-        flows: dict[Way, int] = {}
-        tcp: dict[Way, int] = {}
+        flows: dict[Direction, int] = {}
+        tcp: dict[Direction, int] = {}
         for counts, is_tcp in ((case.tcp, True), (case.udp, False)):
             for pair, count in counts.items():
                 for way in steps(case.routes[pair]):
@@ -99,7 +99,7 @@ class Relief:
         """
         return sum(count * self._queue(way, routers) for way, count in self.flows.items())
 
-    def _queue(self, way: Way, routers: frozenset[int]) -> float:
+    def _queue(self, way: Direction, routers: frozenset[int]) -> float:
         ours, theirs = self.tcp[way], self.tcp.get(way[::-1], 0)
         if way[0] in routers:
             return _SHORT

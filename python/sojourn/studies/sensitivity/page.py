@@ -11,9 +11,8 @@ from sojourn.model.scheme import Scheme
 from sojourn.results import metrics
 from sojourn.studies.sensitivity import picture
 from sojourn.studies.sensitivity.analysis import Sensitivity
-from sojourn.view import report
-from sojourn.view.report import svg
-from sojourn.view.report.words import elements
+from sojourn.view.report import context, page
+from sojourn.view.report.sections import Drawing, Section, items, note, tag
 
 
 def render(found: Sensitivity) -> str:
@@ -29,9 +28,28 @@ def render(found: Sensitivity) -> str:
             "thirds), with its 95 % interval; σ: scatter of that change, from interactions and curvature."
         )
     document = found.setting.document
-    return report.page(
-        "sensitivity.html.j2",
-        title=f"{Scheme(found.scheme).title} on {document['name']}: which parameters matter",
+    parts: list[object] = [items(headlines(found)), Drawing("bars-figure", picture.bars(found), caption)]
+    for name in found.metrics:
+        table = Drawing(name, heads=("Parameter", *heads(found)), rows=rows(found, name))
+        parts += [tag("h3", metrics.find(name).title), table]
+    parts.append(
+        note(
+            "± half-width of the 95 % interval by the bootstrap. The indices hold for these ranges on this "
+            "scenario; a wider range gives a parameter a larger index. Estimates of small indices may be negative "
+            "by chance."
+        )
+    )
+    ranges = [(factor.name, str(factor).partition("=")[2]) for factor in found.factors]
+    run = (Drawing("ranges", heads=("Parameter", "Range"), rows=ranges, kind=""), context.network(document))
+    return page(
+        f"{Scheme(found.scheme).title} on {document['name']}: which parameters matter",
+        (
+            Section("found", "What was found", (), parts),
+            Section("run", "What was run", (), run),
+            context.again(shlex.join(command(found))),
+            context.definitions(map(metrics.find, found.metrics)),
+        ),
+        kind="sensitivity",
         lead=str(document.get("description") or ""),
         facts=[
             ("Algorithm", found.scheme),
@@ -39,17 +57,7 @@ def render(found: Sensitivity) -> str:
             ("Runs", f"{found.points} points, {found.replications} replications each, seed {found.seed}"),
             ("Sojourn", core.version()),
         ],
-        headlines=headlines(found),
-        picture=svg.inline(picture.bars(found), "bars", caption),
-        caption=caption,
-        heads=heads(found),
-        rows=[(name, rows(found, name)) for name in found.metrics],
-        titles={name: metrics.find(name).title for name in found.metrics},
-        ranges=[(factor.name, str(factor).partition("=")[2]) for factor in found.factors],
-        elements=elements(document),
-        command=shlex.join(command(found)),
-        version=core.version(),
-        definitions=[metrics.find(name) for name in found.metrics],
+        made=core.version(),
     )
 
 

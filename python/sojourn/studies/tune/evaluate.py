@@ -50,7 +50,7 @@ class Evaluator:
         self.runs = 0
         """Runs simulated by this process."""
         if log is not None:
-            whole_files.replay(log, self._take)
+            whole_files.replay(log, self._restore)
 
     def values(
         self, texts: Sequence[str], setting: Setting, *, seed: int, replications: int
@@ -85,7 +85,7 @@ class Evaluator:
             for key in keys
         ]
 
-    def _take(self, entry: Any) -> None:
+    def _restore(self, entry: Any) -> None:
         text, digest, seed, replications = entry["key"]
         self._found[text, digest, seed, replications] = entry["metrics"]
 

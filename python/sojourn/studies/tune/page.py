@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from sojourn.base import core, toml
 from sojourn.model.scheme import Scheme
@@ -15,16 +15,14 @@ from sojourn.studies.tune import picture, recommended
 from sojourn.studies.tune.plan import SCENARIO, Objective
 from sojourn.studies.tune.result import Trial, Tuning
 from sojourn.studies.tune.settings import Setting
-from sojourn.view import report
-from sojourn.view.report import context, svg
+from sojourn.view.report import context, page
 from sojourn.view.report.context import Cell
-from sojourn.view.report.words import elements
+from sojourn.view.report.sections import Drawing, Element, Section, cell, code, items, joined, note, prose, row, tag
 
 
 def render(tuning: Tuning) -> str:
     """Return the page; it depends only on the tuning."""
     plan = tuning.plan
-    title = f"{Scheme(plan.base).title} tuned on {plan.settings[0].document['name']}"
     outside = picture.outside(tuning)
     pareto = "Points are trials on the search's seeds, means relative to the scheme as given. " + (
         "Large points are the front run again on fresh seeds, bars their 95 % intervals; the thin line leads back to "
@@ -33,45 +31,167 @@ def render(tuning: Tuning) -> str:
         if len(plan.objectives) > 1
         else "The line is the best so far."
     )
+    sections = (
+        Section("found", "What was found", (), (items(headlines(tuning)),)),
+        Section(
+            "front",
+            "The front" if len(plan.objectives) > 1 else "The search",
+            (),
+            (Drawing("front-figure", picture.front(tuning), pareto),),
+        ),
+        _holds(tuning),
+        _candidates(tuning),
+        _use(tuning),
+        _run(tuning),
+        context.again(
+            shlex.join(command(tuning)),
+            after="Or `sojourn tune tune.toml --out again`. `sojourn report .` draws this page again without any "
+            "simulation. The same seed gives the same trials and the same numbers on any number of threads, also "
+            "after an interruption. `study.journal` holds the search for Optuna's own tools.",
+        ),
+        context.definitions(metrics.find(each.name) for each in plan.objectives),
+    )
+    return page(
+        f"{Scheme(plan.base).title} tuned on {plan.settings[0].document['name']}",
+        sections,
+        kind="tuning",
+        lead=str(plan.settings[0].document.get("description") or ""),
+        facts=_facts(tuning),
+        made=core.version(),
+    )
+
+
+def _holds(tuning: Tuning) -> Section:
+    """Return where the recommended scheme is better than the given one."""
+    plan = tuning.plan
     gained = (
         "Paired differences on fresh seeds with 95 % intervals. Shaded: scenarios that the search never saw. "
         "Green: better, red: worse, significant at the 5 % level after Holm's correction; grey: not significant."
     )
-    return report.page(
-        "tune.html.j2",
-        title=title,
-        plan=plan,
-        facts=_facts(tuning),
-        headlines=headlines(tuning),
-        front=svg.inline(picture.front(tuning), "front", pareto),
-        front_caption=pareto,
-        gains=svg.inline(picture.gains(tuning), "gains", gained),
-        gains_caption=gained,
-        objectives=[(each, _score_unit(tuning, each)) for each in plan.objectives],
-        candidates=[_candidate(tuning, trial) for trial in tuning.candidates],
-        factors=[factor.name for factor in plan.factors],
-        ranges=[(factor.name, str(factor).partition("=")[2], _given(tuning, factor.name)) for factor in plan.factors],
-        rivals=[
-            (name, text, [_score(tuning, text, each) for each in plan.objectives])
-            for name, text in plan.rivals.items()
-        ],
-        besides=tuning.besides,
-        side_effects=[
-            (setting, [_beside(tuning, setting, each) for each in tuning.besides]) for setting in plan.settings
-        ],
-        settings=[
-            (setting, [_compared(tuning, setting, each) for each in plan.objectives]) for setting in plan.settings
-        ],
-        best=tuning.best.text,
-        is_linux=not recommended.tc_lines(tuning)[0].startswith("# no command"),
-        tc="\n".join(recommended.tc_lines(tuning)),
-        toml=toml.dumps({key: value for key, value in recommended.document(tuning).items() if key != "reached"}),
-        refused=tuning.refused,
-        elements=elements(plan.settings[0].document),
-        command=shlex.join(command(tuning)),
-        version=core.version(),
-        definitions=[metrics.find(each.name) for each in plan.objectives],
+    heads: list[object] = ["Scenario"]
+    for each in plan.objectives:
+        heads += [context.head(each.metric, more=", as given"), "recommended", "difference"]
+    rows = []
+    for setting in plan.settings:
+        where = tag("div", "held out" if setting.is_held_out else "learnt from", kind="details")
+        cells: list[object] = [joined("", [setting.label, where])]
+        for each in plan.objectives:
+            base, difference = _compared(tuning, setting, each, tuning.verdicts)
+            ours = context.cell(tuning.estimate(tuning.best.text, setting, each.name), each.metric)
+            cells += [base, context.shown(ours), difference]
+        rows.append(row(cells, data_held_out="yes" if setting.is_held_out else "no"))
+    parts: list[object] = [
+        Drawing("gains-figure", picture.gains(tuning), gained),
+        Drawing("holds", heads=heads, rows=rows),
+        note(
+            f"Mean ± half-width of the 95 % interval over {plan.fresh} replications on seeds that the search did not "
+            "use; differences are paired. Green (better) and red (worse): the difference is significant at the 5 % "
+            "level after Holm's correction for the family of comparisons, which is all scenarios of the search, or "
+            "all held-out scenarios. Grey: not significant."
+        ),
+    ]
+    if tuning.besides:
+        heads = ["Scenario"]
+        for each in tuning.besides:
+            heads += [context.head(each.metric, more=", as given"), "difference"]
+        others = [
+            (
+                setting.label,
+                *(one for each in tuning.besides for one in _compared(tuning, setting, each, tuning.side_effects)),
+            )
+            for setting in plan.settings
+        ]
+        parts += [
+            tag("h3", "Other metrics"),
+            Drawing("besides", heads=heads, rows=others),
+            note(
+                "Recommended scheme minus given scheme, as above. The search may improve an objective at the cost of "
+                "other metrics: make every metric that must not get worse an objective."
+            ),
+        ]
+    title = "Where it holds: the recommended scheme and the given scheme"
+    return Section("where", title, (), parts, link="Where it holds")
+
+
+def _compared(
+    tuning: Tuning, setting: Setting, objective: Objective, verdicts: Mapping[tuple[str, str], int]
+) -> tuple[object, object]:
+    """Return the value of the scheme as given, and the difference of the recommended one to it."""
+    metric = objective.metric
+    base = context.cell(tuning.estimate(tuning.base, setting, objective.name), metric)
+    found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
+    kind = {1: "better", 0: "unsure", -1: "worse"}[verdicts[setting.label, objective.name]]
+    shown = context.shown(context.cell(found, metric, signed=True))
+    return context.shown(base), cell(shown, kind=kind, data_metric=metric.name, data_mean=found.mean)
+
+
+def _candidates(tuning: Tuning) -> Section:
+    """Return the best trials run again, and the rivals."""
+    plan = tuning.plan
+    heads: list[object] = ["Trial", *(factor.name for factor in plan.factors)]
+    for each in plan.objectives:
+        unit = "% of as given" if tuning.is_relative(each) else each.metric.shown_unit
+        heads += [
+            context.head(each.metric, unit, ", search"),
+            joined("", ["fresh seeds", tag("span", unit, kind="unit")]),
+        ]
+    rows: list[object] = []
+    for trial in tuning.candidates:
+        is_best = trial is tuning.best
+        values = {parameter.name: parameter.value for parameter in Scheme(trial.text).parameters()}
+        cells: list[object] = [f"{trial.number} (recommended)" if is_best else trial.number]
+        cells += [values[factor.name] for factor in plan.factors]
+        for each, seen in zip(plan.objectives, trial.scores, strict=True):
+            cells += [metrics.rounded(seen * picture.scale_of(tuning, each), None), _score(tuning, trial.text, each)]
+        rows.append(row(cells, kind="recommended" if is_best else None))
+    for name, text in plan.rivals.items():
+        cells = [name, cell(tag("code", text), kind="wrap", colspan=len(plan.factors))]
+        for each in plan.objectives:
+            cells += ["", _score(tuning, text, each)]
+        rows.append(cells)
+    below = (
+        "The best of many trials looks better on the search's seeds than it is, because it was chosen by those "
+        "results (the winner's curse). The columns of new seeds do not have this bias. The recommended scheme was "
+        "chosen by the new seeds on the scenarios of the search: candidates that are significantly worse than the "
+        "given scheme in an objective were left out where possible, and the nearest of the others to the ideal "
+        f"point was taken. This choice among {len(tuning.candidates)} has a small bias of the same kind; the "
+        "held-out scenarios do not."
     )
+    table = Drawing("candidates", heads=heads, rows=rows)
+    return Section("candidates", "Candidates and rivals", (), (table, note(below)), link="Candidates")
+
+
+def _use(tuning: Tuning) -> Section:
+    lines = recommended.tc_lines(tuning)
+    is_linux = not lines[0].startswith("# no command")
+    best = {key: value for key, value in recommended.document(tuning).items() if key != "reached"}
+    return Section(
+        "use",
+        "Use it",
+        (
+            "Commands for Linux, on the interface eth0:" if is_linux else "Linux does not have this scheme:",
+            code("\n".join(lines)),
+            "As TOML (`best.toml` beside this page also has what it reached):",
+            code(toml.dumps(best)),
+        ),
+    )
+
+
+def _run(tuning: Tuning) -> Section:
+    plan = tuning.plan
+    given = {parameter.name: parameter.value for parameter in Scheme(tuning.base).parameters()}
+    rows = [(factor.name, str(factor).partition("=")[2], given[factor.name]) for factor in plan.factors]
+    refused = f"{tuning.refused} more points of the ranges are not valid schemes (for example, min above max) and "
+    parts = (
+        Drawing("ranges", heads=("Parameter", "Range", "As given"), rows=rows, kind=""),
+        *([note(f"{refused}were not run.")] if tuning.refused else []),
+        prose(
+            "This is the first scenario; the others differ as their names say"
+            + (f", all with {', '.join(plan.sets)}:" if plan.sets else ":")
+        ),
+        context.network(plan.settings[0].document),
+    )
+    return Section("run", "What was run", (), parts)
 
 
 def headlines(tuning: Tuning) -> list[str]:
@@ -148,56 +268,10 @@ def _facts(tuning: Tuning) -> list[tuple[str, str]]:
     ]
 
 
-def _candidate(tuning: Tuning, trial: Trial) -> dict[str, Any]:
-    values = {parameter.name: parameter.value for parameter in Scheme(trial.text).parameters()}
-    cells = []
-    for place, each in enumerate(tuning.plan.objectives):
-        scale = picture.scale_of(tuning, each)
-        seen = metrics.rounded(trial.scores[place] * scale, None)
-        cells.append((seen, _score(tuning, trial.text, each)))
-    return {
-        "number": trial.number,
-        "is_best": trial is tuning.best,
-        "values": [values[factor.name] for factor in tuning.plan.factors],
-        "cells": cells,
-    }
-
-
-def _compared(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str, Any]:
-    metric = objective.metric
-    theirs, ours = (tuning.estimate(text, setting, objective.name) for text in (tuning.base, tuning.best.text))
-    verdict = tuning.verdicts[setting.label, objective.name]
-    found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
-    return {
-        "base": context.cell(theirs, metric),
-        "ours": context.cell(ours, metric),
-        "difference": context.cell(found, metric, signed=True),
-        "kind": {1: "better", 0: "unsure", -1: "worse"}[verdict],
-        "metric": metric,
-    }
-
-
-def _beside(tuning: Tuning, setting: Setting, objective: Objective) -> dict[str, Any]:
-    found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
-    kind = {1: "better", 0: "unsure", -1: "worse"}[tuning.side_effects[setting.label, objective.name]]
-    base = tuning.estimate(tuning.base, setting, objective.name)
-    metric = objective.metric
-    return {
-        "kind": kind,
-        "base": context.cell(base, metric),
-        "difference": context.cell(found, metric, signed=True),
-        "metric": metric,
-    }
-
-
-def _score(tuning: Tuning, text: str, objective: Objective) -> Cell:
+def _score(tuning: Tuning, text: str, objective: Objective) -> Element:
     found, scale = tuning.score(text, objective), picture.scale_of(tuning, objective)
     mean, _, interval = metrics.written(found, scale).partition(" ")
-    return Cell(mean=mean, half=interval, value=found.mean, low=found.low, high=found.high)
-
-
-def _score_unit(tuning: Tuning, objective: Objective) -> str:
-    return "% of as given" if tuning.is_relative(objective) else objective.metric.shown_unit
+    return context.shown(Cell(mean=mean, half=interval, value=found.mean, low=found.low, high=found.high))
 
 
 def _curse(tuning: Tuning, trial: Trial, objective: Objective) -> Estimate:
@@ -211,7 +285,3 @@ def _curse(tuning: Tuning, trial: Trial, objective: Objective) -> Estimate:
 def _signed(found: Estimate) -> str:
     text = metrics.written(found, 100)
     return f"{'+' if found.mean > 0 else ''}{text} points".replace("-", "−") if math.isfinite(found.mean) else "–"
-
-
-def _given(tuning: Tuning, name: str) -> str:
-    return next(parameter.value for parameter in Scheme(tuning.base).parameters() if parameter.name == name)

@@ -15,7 +15,7 @@ from sojourn.model.scheme import Scheme
 Point: TypeAlias = dict[str, float | int | str]
 """A value for each factor: a number in the factor's unit, or the text of a choice."""
 
-_WHOLE: Final = {"packets", "packets or bytes", "bytes", "count"}
+_INTEGERS: Final = {"packets", "packets or bytes", "bytes", "count"}
 _DIGITS: Final = 4
 """Significant digits of a drawn number: what a person would write, and far below what a simulation can tell apart."""
 _NUMBER: Final = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za-z%/]*)")
@@ -108,7 +108,7 @@ def parse(algorithm: str, text: str) -> Factor:
         raise SojournError(f"vary {text!r}: the range is empty; allowed: LOW{least} < HIGH")
     if math.isinf(last):
         raise SojournError(f"vary {text!r}: an end is too large; allowed: {parameter['allowed']}")
-    factor = Factor(name, first, last, unit, scale == "log", parameter["kind"] in _WHOLE)
+    factor = Factor(name, first, last, unit, scale == "log", parameter["kind"] in _INTEGERS)
     for end in (first, last):
         _alone(algorithm, factor, end)
     return factor
@@ -139,13 +139,13 @@ def default(algorithm: str, parameter: Mapping[str, Any]) -> Factor:
             f"write {name}=LOW..HIGH; allowed: {parameter['allowed']}"
         )
     middle = float(found["number"])
-    below, above = _SPAN.get("packets" if kind in _WHOLE else "probability", (10.0, 10.0))
+    below, above = _SPAN.get("packets" if kind in _INTEGERS else "probability", (10.0, 10.0))
     low, high = middle / below, middle * above
     if kind == "probability":
         high = min(high, 1.0)
-    if kind in _WHOLE:
+    if kind in _INTEGERS:
         low, high = max(round(low), 1), max(round(high), 2)
-    return Factor(name, low, high, found["unit"], is_log=True, is_whole=kind in _WHOLE)
+    return Factor(name, low, high, found["unit"], is_log=True, is_whole=kind in _INTEGERS)
 
 
 def scheme_text(base: str, factors: tuple[Factor, ...], point: Point) -> str:

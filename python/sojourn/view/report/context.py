@@ -1,10 +1,10 @@
-"""What the report's template shows, computed from results."""
+"""The report of results: its sections, computed from them alone."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,9 @@ from sojourn.model.scheme import Scheme, unversioned
 from sojourn.results import groups, headline, metrics, text
 from sojourn.results.metrics import Metric
 from sojourn.stats import Estimate
-from sojourn.view.report import real, svg, words
+from sojourn.view.report import real, sections, svg, words
+from sojourn.view.report.engine import notebook, page
+from sojourn.view.report.sections import Drawing, Section, code, items, joined, note, prose, tag
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
@@ -86,17 +88,6 @@ class Table:
         return any(row.queue for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A picture with its caption."""
-
-    id: str
-    svg: Markup
-    caption: str
-    narrow: Markup
-    """The same picture drawn for a telephone."""
-
-
 _BLANK: Final = Cell("", "", math.nan, None, None)
 
 
@@ -116,6 +107,52 @@ def _rows(
         for label in labels
         for number, (queue, own) in enumerate(headline.layout(results.tested, names))
     )
+
+
+def shown(one: Cell) -> Markup:
+    """Return a number with its interval for a page."""
+    half = [Markup(" "), tag("span", one.half, kind="pm")] if one.half else []
+    return joined("", [tag("span", one.mean, kind="mean"), *half])
+
+
+def head(metric: Metric, unit: str | None = None, more: str = "") -> Markup:
+    """Return a column's heading: a metric with its unit, which by default is the shown one."""
+    unit = metric.shown_unit if unit is None else unit
+    return joined("", [metric.title, more, tag("span", unit, kind="unit") if unit else ""])
+
+
+def drawing(name: str, table: Table, *, is_difference: bool = False) -> Drawing:
+    """Return a table for a page."""
+
+    def number(metric: Metric, one: Cell) -> sections.Cell:
+        effect = tag("div", f"g {one.effect}", kind="details") if one.effect else ""
+        known = {} if one.low is None else {"data_low": one.low, "data_high": one.high}
+        kind = ("sure" if one.is_sure else "unsure") if is_difference else "best" if one.is_best else ""
+        return sections.cell(
+            shown(one) + effect,
+            kind=kind,
+            title=one.hint or None,
+            data_metric=metric.name,
+            data_mean=one.value,
+            **known,
+        )
+
+    def unit(metric: Metric) -> str:
+        return "points" if is_difference and metric.shown_unit == "%" else metric.shown_unit
+
+    def breakable(text: str, mark: str, broken: str) -> Markup:
+        return Markup(broken).join(text.split(mark))  # noqa: S704 - our own
+
+    queue = [sections.cell("Queue", kind="queue")] if table.has_queues else []
+    rows = []
+    for one in table.rows:
+        label = tag("span", breakable(one.label, "_", "_<wbr>"), kind="text")
+        cells: list[object] = [one.swatch + label if one.is_first else ""]
+        cells += [sections.cell(breakable(one.queue, "->", "<wbr>→"), kind="queue")] if table.has_queues else []
+        cells += map(number, table.columns, one.cells)
+        rows.append(sections.row(cells, data_scheme=one.label, data_queue=one.queue or None))
+    heads = [sections.cell(head(metric, unit(metric)), title=metric.name) for metric in table.columns]
+    return Drawing(name, heads=("Scheme", *queue, *heads), rows=rows)
 
 
 def cell(found: Estimate, metric: Metric, *, is_best: bool = False, signed: bool = False) -> Cell:
@@ -279,20 +316,18 @@ def facts(results: Results) -> list[tuple[str, str]]:
     return found
 
 
-def figures(results: Results, prefix: str) -> dict[str, Figure]:
+def figures(results: Results) -> dict[str, Drawing]:
     """Draw every picture that the results have data for."""
     from sojourn.view.plot import sheet
 
     plot = results.plot
     replications = results.replications
-    found: dict[str, Figure] = {}
+    found: dict[str, Drawing] = {}
 
     def add(name: str, caption: str) -> None:
-        identity = f"{prefix}{name}-figure"
-        wide = svg.inline(plot.draw(name), identity, caption)
         with sheet(TELEPHONE):
-            narrow = svg.inline(plot.draw(name), f"{identity}-narrow", caption)
-        found[name] = Figure(identity, wide, caption, narrow)
+            narrow = plot.draw(name)
+        found[name] = Drawing(f"{name}-figure", plot.draw(name), caption, narrow=narrow)
 
     is_there = plot.names()
     flows = flow_groups(results)
@@ -401,45 +436,214 @@ def scheme_parameters(scheme: Scheme) -> list[tuple[str, str, bool]]:
     return [(p.name.replace("_", "_\u200b"), p.value, p.is_default) for p in scheme.parameters()]
 
 
-def sections(results: Results, prefix: str = "") -> dict[str, Any]:
-    """Return everything that the template's sections show of one set of results."""
-    world = real.world(results)
-    return {
-        "results": results,
-        "prefix": prefix,
-        "is_real": world is not None,
-        "headlines": headlines(results),
-        "verdict": groups.verdict(results),
-        "summary": summary_table(results),
-        "drops": drops_table(results),
-        "queues": queues_table(results),
-        "differences": differences_table(results, results.labels[0]),
-        "baseline": results.labels[0],
-        "phases": phase_tables(results),
-        "figures": figures(results, prefix),
-        "facts": facts(results),
-        "elements": words.elements(results.scenario if world is None else real.without_traffic(results.scenario)),
-        "schemes": [
-            (scheme, svg.swatch(results.plot.looks[scheme.label]), scheme_parameters(scheme))
-            for scheme in results.schemes
-        ],
-        "command": command(results),
-        "waited": waited(results),
-        "queue": results.queue,
-        "tested": tested_queues(results),
-        "more_queues": text.more_queues(results),
-        "has_intervals": results.replications > 1,
-        "has_quantiles": any(
-            metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()
-        ),
-        "warnings": [*real.warnings(world or {}), *(found.text for found in results.warnings)],
-    }
+def network(scenario: Mapping[str, Any], name: str = "network") -> Drawing:
+    """Return the elements of a scenario in words."""
+    rows = []
+    for one in words.elements(scenario):
+        more = tag("div", one.details, kind="details") if one.details else ""
+        rows.append((one.name, sections.cell(one.what, kind="element"), joined("", [one.text, more])))
+    return Drawing(name, heads=("Element", "", "What it is"), rows=rows, kind="")
 
 
-def definitions(results: Sequence[Results]) -> list[Metric]:
-    """Return the definition of every metric that appears in the results, run scope first."""
-    present = {name for found in results for name in found.metric_names()}
-    return [metric for (scope, name), metric in metrics.catalogue().items() if scope == "run" and name in present]
+def definitions(found: Iterable[Metric]) -> Section:
+    """Return the definitions of metrics."""
+    rows = [(tag("code", one.name), one.unit or "–", one.estimator, one.definition) for one in found]
+    heads = ("Metric", "Unit", "Estimator", "Definition")
+    return Section(
+        "definitions", "Definitions", (), (Drawing("definitions", None, "", heads, rows, kind="definitions"),)
+    )
+
+
+def _schemes(results: Results) -> Drawing:
+    rows = []
+    for scheme in results.schemes:
+        text = tag("div", tag("code", scheme.text), kind="details") if scheme.text != scheme.label else ""
+        parameters = [
+            tag("span", tag("span", name, kind="name"), " ", value, kind=None if is_default else "set")
+            for name, value, is_default in scheme_parameters(scheme)
+        ]
+        swatch = svg.swatch(results.plot.looks[scheme.label])
+        label = joined("", [swatch, scheme.label, text])
+        rows.append((label, tag("div", *(Markup("\n") + one for one in parameters), kind="parameters")))
+    heads = ("Scheme", "Parameters (bold: set in the scheme; others: defaults)")
+    return Drawing("schemes", None, "", heads, rows, kind="")
+
+
+def _intervals(results: Results) -> str:
+    """Return what the numbers of the summary are."""
+    if results.replications < 2:
+        if real.world(results) is not None:
+            return (
+                "One run on the kernel's own network stack. Other runs differ, so repeat it before you draw "
+                "conclusions from a difference."
+            )
+        return (
+            "One replication gives no intervals. Repeat the run with `--replicates 5` or more before you draw "
+            "conclusions from a difference."
+        )
+    said = [
+        "Value ± half-width of the 95 % confidence interval of the mean (Student's t, "
+        f"{results.replications} replications)."
+    ]
+    if len(results.labels) > 1:
+        said.append(
+            "Bold: better than every other scheme at the 5 % level, by the paired differences after Holm's "
+            "correction."
+        )
+    if any(metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()):
+        said.append(
+            "The interval of a quantile (p50, p99) also includes half of the histogram bucket that it is read from: "
+            "0.4 % of the value on either side. Where the range of a metric cuts its interval, both limits are given."
+        )
+    return " ".join(said)
+
+
+def _queues(results: Results) -> str:
+    """Return which queue the numbers are of."""
+    if len(results.tested) > 1:
+        return (
+            "Several queues are under test: each has a row, the busiest first (highest utilisation, averaged over "
+            f"all runs). Figures and sentences without a queue are of {results.queue}. Goodput and other columns "
+            f"that are not of queues are in the first row of a scheme. {text.more_queues(results)}"
+        ).strip()
+    return f"The queue under test is {results.queue}." if results.queue else ""
+
+
+def _differences(results: Results, drawn: Mapping[str, Drawing]) -> list[Section]:
+    """Return the section of paired differences; none with one scheme or one replication."""
+    base = results.labels[0]
+    table = differences_table(results, base)
+    if table is None:
+        return []
+    family = (
+        f" after Holm's correction for the family of comparisons: the {len(results.labels) - 1} schemes of a column"
+        if len(results.labels) > 2
+        else ""
+    )
+    text = (
+        "Replication r has the same traffic under every scheme. The differences are therefore computed pair by pair, "
+        "which gives narrower intervals than comparing the means above."
+    )
+    below = (
+        f"Scheme minus {base}, ± half-width of the 95 % interval of the paired differences. The line below each "
+        "difference is Hedges' g, the difference divided by the standard deviation of the pairs. Differences in bold "
+        f"are significant at the 5 % level{family}."
+    )
+    parts = (*_some(drawn, "differences"), drawing("differences", table, is_difference=True), note(below))
+    return [Section("differences", f"Paired differences to {base}", (text,), parts, link="Differences")]
+
+
+def _some(drawn: Mapping[str, Drawing], name: str) -> list[Drawing]:
+    return [drawn[name]] if name in drawn else []
+
+
+def _sections(results: Results, drawn: Mapping[str, Drawing]) -> Iterator[Section]:
+    world, tested = real.world(results), tested_queues(results)
+    told = [*real.warnings(world or {}), *(found.text for found in results.warnings)]
+    parts: list[object] = [
+        items(headlines(results)),
+        items((f"{one}." for one in told), "headlines warnings"),
+        drawing("summary", summary_table(results)),
+        note(_intervals(results)),
+        *([note(text)] if (text := _queues(results)) else []),
+    ]
+    if not waited(results):
+        parts.append(prose("No packet waited in a queue under test, so there is no delay to show."))
+    yield Section("summary", "Summary", (), parts)
+    if waited(results):
+        yield Section("delay", "Delay and goodput", (), _some(drawn, "delay_throughput"))
+        yield Section(
+            "sojourn", "Distribution of the sojourn time", (), _some(drawn, "sojourn_cdf"), link="Sojourn time"
+        )
+    for name, figure, title, link in (
+        ("queue", "queue_over_time", "Queue over time", ""),
+        ("capacity", "capacity", "Capacity over time", ""),
+        ("flows", "flow_shares", "Shares of the flows", "Flows"),
+    ):
+        if figure in drawn:
+            yield Section(name, title, (), (drawn[figure],), link=link)
+    if phases := phase_tables(results):
+        parts = [prose("Changes divide the run into phases. These are the statistics of each; all phases of one name "
+                       "count together.")]  # fmt: skip
+        for number, (name, when, table) in enumerate(phases, 1):
+            parts += [tag("h3", name), note(f"{when}, at {tested} and over all flows.")]
+            parts.append(drawing(f"phase-{number}", table))
+        yield Section("phases", "Phases", (), parts)
+    yield from _differences(results, drawn)
+    below = note(f"Mean over replications, at {tested}, after the warm-up.")
+    yield Section("drops", "Drops and marks", (), (drawing("drops", drops_table(results)), below), link="Drops")
+    if (queues := queues_table(results)).rows:
+        text = (
+            "Mean over replications, after the warm-up. The coupling is the share of marks in the L4S queue "
+            "divided by the root of the share of marks and early drops in the classic queue: RFC 9332's k where "
+            "the coupling alone marks."
+        )
+        yield Section("queues", "The two queues of DualPI2", (), (drawing("queues", queues), note(text)))
+    yield _run(results)
+    yield again(
+        command(results),
+        "This command made the run:"
+        if world is not None
+        else "Run this command in the folder of this report, which holds the whole scenario:",
+        (
+            "Real packets are never the same twice, so the numbers of a repetition differ."
+            if world is not None
+            else "The same seed gives the same numbers, bit for bit, on any machine and any number of threads."
+        )
+        + " `sojourn report .` draws this page again without any simulation. `sojourn plot . --figure NAME --width "
+        "85mm` writes one figure for a paper, `sojourn table .` the summary as LaTeX or CSV.",
+    )
+    present = results.metric_names()
+    yield definitions(
+        metric for (scope, name), metric in metrics.catalogue().items() if scope == "run" and name in present
+    )
+
+
+def _run(results: Results) -> Section:
+    """Return what was run."""
+    text = ""
+    if results.kind == "compare":
+        text = "Each scheme replaced the schemes of the queues under test; nothing else changed."
+        if len(results.tested) > 1:
+            text += (
+                " Statistics of queues are of the one that is named; where none is named, of "
+                f"{results.queue}, the busiest."
+            )
+        elif results.queue:
+            text += f" Statistics of queues are of {results.queue}."
+    is_real = real.world(results) is not None
+    elements = network(real.without_traffic(results.scenario) if is_real else results.scenario)
+    return Section("run", "What was run", (), (elements, *([prose(text)] if text else []), _schemes(results)))
+
+
+def again(command: str, before: str = "Run this command in the folder of this report:", after: str = "") -> Section:
+    """Return the section with the command that repeats what a page shows."""
+    return Section("again", "Run it again", (before, code(command), *([after] if after else [])))
+
+
+def render(results: Results) -> str:
+    """Return the report of results as an HTML page.
+
+    The page depends on the results alone: the same run folder gives the same bytes.
+    """
+    count = len(results.schemes)
+    title = results.name if results.kind == "run" else f"{results.name}: {count} scheme{'s' * (count > 1)} compared"
+    drawn, meta = figures(results), results.meta
+    verdict = groups.verdict(results)
+    where = f", run on {meta['platform']}, Python {meta['python']}" if meta.get("platform") else ""
+    return page(
+        title,
+        _sections(results, drawn),
+        lead=str(results.scenario.get("description") or ""),
+        top=[*([tag("p", verdict, kind="verdict")] if verdict else []), *_some(drawn, "groups")],
+        facts=facts(results),
+        made=f"{results.build}{where}",
+    )
+
+
+def summary_html(results: Results) -> str:
+    """Return the summary table for a notebook."""
+    return notebook(drawing("summary", summary_table(results)), results.name, results.replications, results.seed)
 
 
 def _says_something(results: Results, name: str) -> bool:
