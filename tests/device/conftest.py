@@ -9,16 +9,9 @@ from contextlib import ExitStack
 
 import pytest
 from namespaces import missing_for_the_shell
-from packets import MakeLab
+from packets import BACK_ENDS, MakeLab
 
 from sojourn.real.device.lab import Lab
-
-#: Every way to frames that this machine has.
-BACK_ENDS = {
-    "native": {"back_end": "af_xdp", "mode": "native"},
-    "generic": {"back_end": "af_xdp", "mode": "generic"},
-    "af_packet": {"back_end": "af_packet"},
-}
 
 
 @pytest.fixture
