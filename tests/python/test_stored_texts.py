@@ -1,4 +1,4 @@
-"""The text of a plug-in that a store keeps may be somebody else's: it may only declare, so that loading it runs nothing."""
+"""The text of a plug-in that a store keeps may be somebody else's. It may only declare: loading it runs nothing."""
 
 from __future__ import annotations
 
