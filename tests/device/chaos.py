@@ -12,9 +12,9 @@ silent, and both sides are counted:
 * The log of a round has few lines, however long the mishap lasts.
 
 The totals are printed at the end, with the shares of victims and of honest flows beside floods of colliding flows
-(``collisions.py``). The exit status is 1 if a frame is unaccounted for, or the wire was down for too
-long; else 77 if a mishap could not be tried here. Needs root, and what :class:`sojourn.real.device.lab.Lab` needs; the
-clock needs libfaketime.
+(``collisions.py``). The exit status is 1 if a frame is unaccounted for, or the wire was down for too long; else 77 if
+a mishap could not be tried here. Needs root, and what :class:`sojourn.real.device.lab.Lab` needs; the clock needs
+libfaketime.
 
     sudo .venv/bin/python tests/device/chaos.py --seconds 3600 --seed 1
 """

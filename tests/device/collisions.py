@@ -19,7 +19,7 @@ from typing import Final
 
 from packets import capture, udp
 
-from sojourn.real.device.lab import Lab
+from sojourn.real.device.lab import Lab, LabError
 
 #: Rate of the queue that is attacked, bit/s.
 RATE_BIT_S: Final = 20_000_000
@@ -166,12 +166,15 @@ def shares(lab: Lab, flows: Sequence[Flow], chance: random.Random, *, seconds: f
     ports = [str(VICTIM[1]), str(HONEST[1])]
     counter = lab.start("server", sys.executable, "-c", _COUNT, *ports, stdout=subprocess.PIPE)
     assert counter.stdout is not None
-    counter.stdout.readline()
-    rounds = round(PACE * seconds)
-    sent, took_s = lab.flood(frames, count=rounds * every, rate=FLOOD)
-    # What waits arrives: at most a second of the link.
-    time.sleep(1)
-    counter.terminate()
-    text, _ = counter.communicate()
+    try:
+        if counter.stdout.readline() != "ready\n":
+            raise LabError("the ports of the victim and of the honest flow cannot be opened at the server")
+        rounds = round(PACE * seconds)
+        sent, took_s = lab.flood(frames, count=rounds * every, rate=FLOOD)
+        # What waits arrives: at most a second of the link.
+        time.sleep(1)
+    finally:
+        counter.terminate()
+        text, _ = counter.communicate()
     victim, honest = (int(count) / rounds for count in text.split())
     return Shares(victim, honest, sent, took_s)
