@@ -3,18 +3,18 @@
 
 Two hosts send to each other through the device without a pause. In every round one thing happens to the device:
 links flap at the far and at the near end, the MTU changes, an interface is deleted and comes back, the host's date
-is changed, the process runs out of memory or is killed, the disk is full or read-only, the API is loaded, many flows
-or a flood of short frames arrive. Then the hosts fall silent, and both sides are counted:
+is changed, the process runs out of memory or is killed, the disk is full or read-only, the API is loaded, flows that
+collide with a victim's flood the link, or short frames arrive as fast as the host can send them. Then the hosts fall
+silent, and both sides are counted:
 
-* The frames that the hosts sent are those that the other host received, that the device dropped or counted as lost
-  for a reason, and those of a restart: sent after the last look at the process that ended, and before the first at
-  the next.
+* Every frame that the hosts sent is accounted for (``ledger.py``).
 * Nothing is down for longer than the mishap and a restart. Every 20 ms each host looks whether frames still arrive.
 * The log of a round has few lines, however long the mishap lasts.
 
-The totals are printed at the end. The exit status is 1 if a frame is unaccounted for, or the wire was down for too
-long; else 77 if a mishap could not be tried here. Needs root, and what :class:`laboratory.Lab` needs;
-the clock needs libfaketime.
+The totals are printed at the end, with the shares of victims and of honest flows beside floods of colliding flows
+(``collisions.py``). The exit status is 1 if a frame is unaccounted for, or the wire was down for too long; else 77 if
+a mishap could not be tried here. Needs root, and what :class:`laboratory.Lab` needs; the clock needs
+libfaketime.
 
     sudo .venv/bin/python tests/device/chaos.py --seconds 3600 --seed 1
 """
@@ -23,9 +23,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import random
-import signal
 import socket
 import subprocess
 import sys
@@ -36,19 +34,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from laboratory import Lab, LabError, find_sojournd
-from packets import assert_conserved, udp
-from soak import BACK_ENDS
+import memory
+from collisions import EVERY_BIN, RATE_BIT_S, SCHEMES, TRIED, WANTED, Flow, Shares, find, flow_of, shares
+from laboratory import Lab, LabError
+from ledger import Ledger
+from lives import HOSTS, PATIENCE_S, Lives
+from packets import udp
 
-HOSTS = ("client", "server")
-#: The host and the port of the device where the frames of a direction begin, and those where they end.
-WAYS = (("client", 0, "server", 1), ("server", 1, "client", 0))
-#: Reasons for which a port counts a frame that arrived and that the pipeline never got.
-MISSED = ("missed", "oversize")
 #: Lines of the log that a round may have, beside those of a start.
 LINES = 60
 #: Packets per second of each host.
 PACE = 200
+#: How long short frames arrive, s.
+SHORT_S = 5.0
+#: What CAKE may hold. Its own limit, without a bandwidth, is of more short frames than the device has room for, and
+#: then every flow loses frames at the port.
+MEMORY = {"cake": "cake memlimit 1MiB"}
 
 # Sends datagrams to all ports in turn at a pace, until it is stopped. A host without a link tries again.
 _SEND = """
@@ -90,24 +91,20 @@ class CannotBeTriedError(Exception):
     """This machine does not have what the mishap needs."""
 
 
-class Chaos:
+class Chaos(Lives):
     """One laboratory, its traffic, and what happened to it."""
 
     def __init__(self, lab: Lab, seed: int, restart_s: float) -> None:
-        self.lab = lab
-        self.random = random.Random(seed)  # noqa: S311
+        super().__init__(lab, seed)
         self.restart_s = restart_s
-        self.begun = time.monotonic()
+        self.ledger = Ledger(lab)
         self.rounds: Counter[str] = Counter()
         self.not_tried: dict[str, str] = {}
-        self.violations: list[str] = []
         self.longest: dict[str, float] = {}
-        self.lives = 0
-        self.seen: Counter[str] = Counter()
-        self.totals: Counter[str] = Counter({"unaccounted for": 0})
-        self.counts: dict[str, dict[str, int]] = {host: {} for host in HOSTS}
-        self.lock = threading.RLock()
-        self.environment: list[str] = []
+        self.totals: Counter[str] = Counter()
+        #: Of each scheme: flows that collided in an earlier life, and the shares beside floods.
+        self.former: dict[str, tuple[int, list[Flow]]] = {}
+        self.floods: list[tuple[str, str, int, Shares]] = []
         self.cgroup: Path | None = None
         self.name = "start"
         self.disk = lab.folder / "disk"
@@ -118,115 +115,55 @@ class Chaos:
             quiet = [f"net.ipv6.conf.{name}.router_solicitations=0" for name in ("eth0", "default")]
             lab.run(host, "sysctl", "-qw", *quiet)
         self.neighbours()
-        self.start()
-        if not self.wait_for(lambda _: True, 60):
+        if not self.begin():
             raise LabError(f"no answer after the first start: {self.lines()[-5:]}")
         self.watchers = {host: self.watch(host) for host in HOSTS}
 
     # The device
 
     def configuration(self) -> str:
-        """Return the configuration of the next life: both directions shaped, windows on a small disk."""
-        back_end = BACK_ENDS[self.lives % len(BACK_ENDS)]
-        toml = self.lab.toml(**back_end, rate="20 Mbit/s", delay="2 ms", window=500)
+        """Return the configuration of this life: both directions shaped, windows on a small disk."""
+        toml = self.lab.toml(**self.back_end, rate=f"{RATE_BIT_S} bit/s", delay="2 ms", window=500)
         upload = '[b_to_a]\nscheme = "cake"\nrate = "10 Mbit/s"\n'
         store = str(self.lab.folder / "windows.sqlite")
         toml = toml.replace("[b_to_a]\n", upload).replace(store, str(self.disk / "windows.sqlite"))
         return toml + "seed = 7\n"
 
-    def start(self) -> None:
-        """Begin a life of the program, as a service manager does: again until it stays."""
-        path = self.lab.folder / "sojournd.toml"
-        path.write_text(self.configuration())
-        self.lives += 1
-        self.log = self.lab.folder / f"{self.lives}.log"
-        command = [*self.environment, str(find_sojournd()), "run", str(path)]
-        with _within(self.cgroup), self.log.open("w") as log:
-            self.device = self.lab.start("device", *command, stdout=log.fileno())
-        self.last: dict[str, Any] | None = None
+    def around(self) -> contextlib.AbstractContextManager[None]:
+        """Return the control group in which the process is started."""
+        return memory.within(self.cgroup)
 
-    def lines(self) -> list[str]:
-        """Return the log of this life."""
-        return self.log.read_text().splitlines()
+    def look(self) -> dict[str, Any] | None:
+        """Look at the process, and at the hosts."""
+        status = super().look()
+        if status is not None:
+            self.ledger.hosts()
+        return status
 
     def restart(self, *, environment: list[str] | None = None, politely: bool = False) -> None:
         """End the process, and start it with words before its command."""
-        self.look()
         self.environment = environment or []
-        self.device.send_signal(signal.SIGTERM if politely else signal.SIGKILL)
-        self.device.wait(timeout=60)
+        self.end(kill=not politely)
         self.revive()
 
-    def revive(self, limit_s: float = 60.0) -> None:
-        """Start the process until it answers, after the 0.1 s of the unit."""
-        until = time.monotonic() + limit_s
+    def revive(self) -> None:
+        """Start the process until it answers, as a service manager does: after the 0.1 s of the unit."""
+        until = time.monotonic() + PATIENCE_S
         while True:
-            self.ended()
+            if self.last is not None:
+                self.ledger.add(self.last)
             time.sleep(0.1)
-            self.start()
-            while self.device.poll() is None:
-                if self.look() is not None:
-                    self.begin_life()
-                    return
-                if time.monotonic() > until:
-                    raise LabError(f"no answer after a start: {self.lines()[-5:]}")
-                time.sleep(0.02)
-
-    # Counting
-
-    def host_counts(self) -> None:
-        """Add what the hosts' interfaces counted since the last time. One that was made anew begins at 0."""
-        for host in HOSTS:
-            try:
-                now = self.lab.counters(host)
-            except LabError:
-                continue
-            before = self.counts[host]
-            for key in ("tx_packets", "rx_packets"):
-                old = before.get(key, 0)
-                self.seen[f"{host} {key}"] += now[key] - old if now[key] >= old else now[key]
-            self.counts[host] = now
-
-    def look(self) -> dict[str, Any] | None:
-        """Look at the process; None if it does not answer. What it tells is kept as its last word."""
-        try:
-            status = self.lab.status()
-        except LabError:
-            return None
-        try:
-            assert_conserved(status)
-        except AssertionError as error:
-            self.wrong(f"conservation: {str(error)[:2000]}")
-        self.last = status
-        self.host_counts()
-        return status
-
-    def begin_life(self) -> None:
-        """What the hosts sent until now without a device is lost with the restart."""
+            if self.begin():
+                break
+            if time.monotonic() > until:
+                raise LabError(f"no answer after a start: {self.lines()[-5:]}")
+        # What the hosts sent until now without a device is lost with the restart.
         self.totals["restarts"] += 1
-        self.restarted = True
-
-    def ended(self) -> None:
-        """Add the counts of a life that is over."""
-        if self.last is not None:
-            self.add(self.last)
-        self.last = None
-
-    def add(self, status: dict[str, Any]) -> None:
-        """Add the counts of a life to those of the round."""
-        for number, (_, into, _, out) in enumerate(WAYS):
-            way, ports = status["directions"][number], [port["counters"] for port in status["ports"]]
-            known = Counter({f"{key} {number}": ports[into][key] for key in ("received", *MISSED)})
-            known.update({f"{key} {number}": ports[out][key] for key in ("sent", "send_failed", "link_dropped")})
-            known.update({f"{key} {number}": way[key] for key in ("stale", "no_room")})
-            for reason in ("overflow", "early", "flow"):
-                known[f"dropped_{reason} {number}"] += way["counts"][f"dropped_{reason}"]["packets"]
-            known[f"runt {number}"] += way["faults"]["runt"]
-            self.known.update(known)
+        self.ledger.restarted = True
 
     def quiet(self) -> None:
         """Wait until no frame is under way, and look."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_S
         before: object = None
         while time.monotonic() < until:
             status = self.look()
@@ -234,12 +171,12 @@ class Chaos:
                 ways = status["directions"]
                 inside = sum(way["backlog"]["packets"] + way["delayed"] + way["ready"] for way in ways)
                 leaving = sum(port["counters"]["leaving"] for port in status["ports"])
-                now = ([port["counters"] for port in status["ports"]], {**self.seen})
+                now = ([port["counters"] for port in status["ports"]], {**self.ledger.seen})
                 if now == before and inside == leaving == 0:
                     return
                 before = now
             time.sleep(0.6)
-        self.wrong(f"frames are still under way after 60 s: {self.last}")
+        self.wrong(f"frames are still under way after {PATIENCE_S:g} s: {self.last}")
 
     # Traffic
 
@@ -276,11 +213,7 @@ class Chaos:
 
     def wrong(self, what: str) -> None:
         """Note something that must not be."""
-        self.violations.append(what)
-        print(
-            f"VIOLATION after {time.monotonic() - self.begun:.0f} s, life {self.lives}, {self.name}: {what}",
-            flush=True,
-        )
+        super().wrong(f"{self.name}: {what}")
 
     # Mishaps: each returns for how long nothing can pass because of it
 
@@ -331,7 +264,7 @@ class Chaos:
         self.look()
         begun = time.monotonic()
         self.lab.unplug(port)
-        self.counts[host] = {}
+        self.ledger.anew(host)
         if self.device.wait(timeout=30) != 2:
             self.wrong(f"status {self.device.returncode} after its interface was deleted")
         if not any("the interface is gone" in line for line in self.lines()):
@@ -363,7 +296,9 @@ class Chaos:
 
     def out_of_memory(self) -> float:
         """The control group has no more memory."""
-        group = self.memory_group()
+        group = memory.make(f"sojourn-chaos-{self.device.pid}")
+        if group is None:
+            raise CannotBeTriedError("no control group for memory can be made here")
         self.cgroup = group
         try:
             self.restart()
@@ -371,16 +306,10 @@ class Chaos:
             self.cgroup = None
         # The first to be killed, as it would be where it is the largest.
         Path(f"/proc/{self.device.pid}/oom_score_adj").write_text("1000")
-        usage, limit = (
-            ("memory.current", "memory.max")
-            if (group / "memory.current").exists()
-            else ("memory.usage_in_bytes", "memory.limit_in_bytes")
-        )
-        used = int((group / usage).read_text())
-        (group / limit).write_text(str(used + (4 << 20)))
+        memory.limit(group, more=4 << 20)
         # Somebody else in the group takes what is left and more.
         take = f"import time; taken = b'x' * {8 << 20}; time.sleep(60)"
-        with _within(group):
+        with memory.within(group):
             hog = subprocess.Popen([sys.executable, "-c", take])
         self.load(5.0, until=lambda: self.device.poll() is not None)
         hog.kill()
@@ -394,20 +323,6 @@ class Chaos:
         with contextlib.suppress(OSError):
             group.rmdir()
         return 0.0
-
-    def memory_group(self) -> Path:
-        """Return a control group of its own."""
-        for root in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")):
-            has = (root / "memory.limit_in_bytes").exists() or "memory" in _text(root / "cgroup.subtree_control")
-            if not has:
-                continue
-            group = root / f"sojourn-chaos-{self.device.pid}"
-            try:
-                group.mkdir()
-            except OSError:
-                continue
-            return group
-        raise CannotBeTriedError("no control group for memory can be made here")
 
     def full(self) -> float:
         """The disk is full."""
@@ -441,7 +356,7 @@ class Chaos:
 
     def store_fails(self, mend: Callable[[], object]) -> None:
         """Wait until the store fails, let it fail for a while, mend it, and wait until it works."""
-        before = 0 if self.restarted else len(self.lines())
+        before = 0 if self.ledger.restarted else len(self.lines())
         failed = self.wait_for(lambda status: not status["store"]["up"], 30)
         if not failed:
             self.wrong("the store does not notice that it cannot be written")
@@ -455,16 +370,6 @@ class Chaos:
         self.totals["log lines of a store that fails"] += bad + good
         if failed and (not 1 <= bad <= 4 or good != 1):
             self.wrong(f"{bad} lines say that nothing can be stored, {good} that the store works: {said}")
-
-    def wait_for(self, state: Callable[[dict[str, Any]], bool], limit_s: float) -> bool:
-        """Wait for a state of the device."""
-        until = time.monotonic() + limit_s
-        while time.monotonic() < until:
-            status = self.look()
-            if status is not None and state(status):
-                return True
-            time.sleep(0.25)
-        return False
 
     def api(self) -> float:
         """The API has much to do."""
@@ -499,27 +404,47 @@ class Chaos:
         for thread in threads:
             thread.join()
 
-    def flows(self) -> float:
-        """More flows arrive than any scheme has queues, drawn at random, as the key of the hash is a secret."""
-        scheme = self.random.choice(("fq_codel", "sfb", "sfq", "cake"))
-        self.lab.ask("PATCH", "/directions/a_to_b", {"scheme": scheme, "rate": "5 Mbit/s"})
-        base = bytearray(udp(self.lab, 200))
-        frames = []
-        for _ in range(20_000):
-            # Ports alone: the checksum of UDP over IPv4 is left out, that of IP does not have them.
-            base[34:38] = self.random.randbytes(4)
-            frames.append(bytes(base))
-        self.lab.flood(frames, count=40_000, rate=8_000)
-        self.totals[f"flood of flows: {scheme}"] += 1
+    def collisions(self) -> float:
+        """Flows that share the victim's queue flood the link, after others that share none."""
+        scheme = SCHEMES[self.rounds[self.name] % len(SCHEMES)]
+        rate = {"rate": f"{RATE_BIT_S} bit/s"}
+        self.lab.ask("PATCH", "/directions/a_to_b", {"scheme": MEMORY.get(scheme, scheme)} | rate)
+        draw = self.random.randrange(10**8)
+        life, control = self.former.get(scheme, (0, []))
+        # Those of an earlier life are like any, as the key of the hash is another one.
+        what = "of an earlier life" if control and life != self.lives else "drawn"
+        if what == "drawn":
+            control = [flow_of(self.random.randrange(10**8)) for _ in range(WANTED)]
+        if scheme in TRIED:
+            crafted = find(self.lab, scheme, draw)
+            self.former[scheme] = self.lives, crafted
+        else:
+            crafted = [flow_of(draw + number) for number in range(EVERY_BIN)]
+        for kind, flows in ((what, control), ("colliding", crafted)):
+            if not flows:
+                self.wrong(f"{scheme}: no flow was found that collides")
+                continue
+            found = shares(self.lab, flows, self.random)
+            self.floods.append((scheme, kind, len(flows), found))
+            self.totals["frames of floods"] += found.sent
+            print(
+                f"    {scheme} beside {len(flows)} flows {kind}, {found.rate:.0f} frames/s: "
+                f"victim {found.victim:.0%}, honest flow {found.honest:.0%}",
+                flush=True,
+            )
+            if scheme in TRIED and found.honest < 0.5:
+                self.wrong(f"{scheme}: the honest flow got {found.honest:.0%}")
         status = self.look()
         if status is not None and scheme not in str(status["directions"][0]["scheme"]):
             self.wrong(f"{scheme} is not in force")
-        self.lab.ask("PATCH", "/directions/a_to_b", {"scheme": "fq_codel", "rate": "20 Mbit/s"})
+        self.lab.ask("PATCH", "/directions/a_to_b", {"scheme": "fq_codel"} | rate)
         return 0.0
 
     def short(self) -> float:
         """Short frames arrive as fast as the host can send them."""
-        sent, seconds = self.lab.flood([udp(self.lab, 60, port=port) for port in range(1, 9)], count=300_000)
+        frames = [udp(self.lab, 60, port=port) for port in range(1, 9)]
+        sent, seconds = self.lab.flood(frames, count=20_000)
+        sent, seconds = self.lab.flood(frames, count=round(SHORT_S * sent / seconds))
         self.totals["short frames"] += sent
         self.totals["milliseconds of short frames"] += round(seconds * 1000)
         return 0.0
@@ -534,14 +459,9 @@ class Chaos:
     def round(self, mishap: Callable[[], float]) -> None:
         """Let one thing happen, heal it, and count."""
         self.name = mishap.__name__
-        self.known: Counter[str] = Counter()
-        self.restarted = False
-        before, first = Counter(self.seen), self.last
         lines = len(self.lines())
-        # What this life counted before belongs to the rounds before.
-        assert first is not None
-        self.add(first)
-        earlier, self.known = self.known, Counter()
+        assert self.last is not None
+        self.ledger.open(self.last)
         since = time.monotonic()
         senders = self.send()
         interruption = 0.0
@@ -556,82 +476,46 @@ class Chaos:
         if self.device.poll() is not None:
             self.wrong(f"sojournd ended with status {self.device.returncode}: {self.lines()[-5:]}")
             self.revive()
-        for sender in senders:
-            self.lab.stop(sender, kill=True)
+        self.stop(senders)
         gap = self.gaps(since)
         self.quiet()
         if self.last is not None:
-            self.add(self.last)
-        self.known.subtract(earlier)
+            self.ledger.add(self.last)
         self.rounds[self.name] += 1
         self.longest[self.name] = max(self.longest.get(self.name, 0.0), gap - interruption)
         if gap > interruption + self.restart_s:
             self.wrong(f"nothing arrived for {gap:.1f} s; the mishap took {interruption:.1f} s")
-        said = len(self.lines()) - (0 if self.restarted else lines)
+        said = len(self.lines()) - (0 if self.ledger.restarted else lines)
         if said > LINES:
             self.wrong(f"{said} lines of log: {self.lines()[-5:]}")
-        self.account(before)
-
-    def account(self, before: Counter[str]) -> None:
-        """What the hosts sent must be somewhere."""
-        for number, (sender, _, receiver, _) in enumerate(WAYS):
-            known = {key.split()[0]: value for key, value in self.known.items() if key.endswith(f" {number}")}
-            into = self.seen[f"{sender} tx_packets"] - before[f"{sender} tx_packets"]
-            out = self.seen[f"{receiver} rx_packets"] - before[f"{receiver} rx_packets"]
-            reasons = {key: value for key, value in known.items() if key not in ("received", "sent", "link_dropped")}
-            # The interface dropped some of those that it took as sent.
-            behind = known["sent"] - out
-            lost = into - out - sum(reasons.values())
-            self.totals["frames in"] += into
-            self.totals["frames out"] += out
-            for key, value in reasons.items():
-                self.totals[f"lost: {key}"] += value
-            if self.restarted:
-                # All that came between the last look and the first at most: no count of the life that ended has it.
-                self.totals["lost: with a restart"] += lost
-                if lost < 0:
-                    self.wrong(f"{-lost} frames more than were sent: {known}, in {into}, out {out}")
-                continue
-            dropped = max(0, min(behind, known["link_dropped"]))
-            self.totals["lost: link_dropped"] += dropped
-            self.totals["unaccounted for"] += abs(lost - dropped)
-            if lost != dropped:
-                self.wrong(f"{lost - dropped} frames unaccounted for from {sender}: in {into}, out {out}, {known}")
-
-    def mishaps(self) -> dict[str, Callable[[], float]]:
-        """Return every mishap by its name."""
-        every = [
-            self.far_link, self.near_link, self.mtu, self.deletion, self.clock, self.out_of_memory, self.full,
-            self.read_only, self.api, self.flows, self.short, self.kill,
-        ]  # fmt: skip
-        return {mishap.__name__: mishap for mishap in every}
+        for what in self.ledger.close():
+            self.wrong(what)
 
     def run(self, seconds: float, only: list[str]) -> None:
         """Let everything happen once, then at random for a time."""
-        mishaps = self.mishaps()
         first = list(only)
         self.random.shuffle(first)
         self.quiet()
-        while first or time.monotonic() - self.begun < seconds:
+        while first or self.age_s < seconds:
             name = first.pop() if first else self.random.choice(only)
             if name in self.not_tried:
                 if not first and set(only) <= set(self.not_tried):
                     return
                 continue
-            self.round(mishaps[name])
+            self.round(getattr(self, name))
             if self.rounds.total() % 20 == 0:
                 self.tell()
 
     def tell(self) -> None:
         """Say how it stands."""
-        lost = self.totals["unaccounted for"]
+        totals = self.ledger.totals
         print(
-            f"{(time.monotonic() - self.begun) / 60:5.1f} min  rounds {self.rounds.total()}, lives {self.lives}, "
-            f"frames in {self.totals['frames in']}, unaccounted for {lost}, violations {len(self.violations)}",
+            f"{self.age_s / 60:5.1f} min  rounds {self.rounds.total()}, lives {self.lives}, frames in "
+            f"{totals['frames in']}, unaccounted for {totals['unaccounted for']}, violations {len(self.violations)}",
             flush=True,
         )
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Remove what is outside of the laboratory."""
         if self.device.poll() is None:
             self.lab.stop(self.device)
@@ -645,32 +529,26 @@ class Chaos:
         for name, why in self.not_tried.items():
             print(f"{name:16}  not tried: {why}")
         print(f"\n{'lives of the program':34}{self.lives:12}")
-        for name, total in sorted(self.totals.items()):
+        for name, total in sorted((self.ledger.totals + self.totals).items()):
             print(f"{name:34}{total:12}")
+        print(f"{'unaccounted for':34}{self.ledger.totals['unaccounted for']:12}")
         print(f"{'violations':34}{len(self.violations):12}")
+        print(f"\n{'scheme':10}{'flows of the flood':30}{'floods':>8}  victim's and honest flow's share, mean")
+        kinds: dict[tuple[str, str], list[Shares]] = {}
+        for scheme, kind, count, found in self.floods:
+            kinds.setdefault((scheme, f"{count} {kind}"), []).append(found)
+        for (scheme, kind), every in sorted(kinds.items()):
+            victim, honest = (
+                sum(values) / len(every) for values in ([s.victim for s in every], [s.honest for s in every])
+            )
+            print(f"{scheme:10}{kind:30}{len(every):8}  {victim:.1%}  {honest:.1%}")
 
 
-@contextlib.contextmanager
-def _within(group: Path | None) -> Iterator[None]:
-    """Be in a control group, for children; None: where this process is."""
-    if group is None:
-        yield
-        return
-    own = next((line for line in _text(Path("/proc/self/cgroup")).splitlines() if ":memory:" in line), None)
-    own = own or _text(Path("/proc/self/cgroup")).splitlines()[-1]
-    procs = group.parent / own.split(":", 2)[2].lstrip("/") / "cgroup.procs"
-    (group / "cgroup.procs").write_text(str(os.getpid()))
-    try:
-        yield
-    finally:
-        procs.write_text(str(os.getpid()))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
+MISHAPS = (
+    "far_link", "near_link", "mtu", "deletion", "clock", "out_of_memory", "full", "read_only", "api", "collisions",
+    "short", "kill",
+)  # fmt: skip
+"""Names of methods of :class:`Chaos`."""
 
 
 @contextlib.contextmanager
@@ -681,7 +559,7 @@ def chaos(seed: int, restart_s: float) -> Iterator[Chaos]:
         try:
             yield made
         finally:
-            made.end()
+            made.close()
 
 
 def main() -> int:
@@ -694,11 +572,7 @@ def main() -> int:
     parser.add_argument(
         "--restart-s", type=float, default=5.0, help="what a restart may take on this machine (default 5)"
     )
-    names = [
-        "far_link", "near_link", "mtu", "deletion", "clock", "out_of_memory", "full", "read_only", "api", "flows",
-        "short", "kill",
-    ]  # fmt: skip
-    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="MISHAP")
+    parser.add_argument("--only", nargs="+", choices=MISHAPS, default=list(MISHAPS), metavar="MISHAP")
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
     print(f"chaos: {options.seconds:g} s, --seed {seed}", flush=True)

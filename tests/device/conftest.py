@@ -10,14 +10,7 @@ from contextlib import ExitStack
 import pytest
 from laboratory import Lab
 from namespaces import missing_for_the_shell
-from packets import MakeLab
-
-#: Every way to frames that this machine has.
-BACK_ENDS = {
-    "native": {"back_end": "af_xdp", "mode": "native"},
-    "generic": {"back_end": "af_xdp", "mode": "generic"},
-    "af_packet": {"back_end": "af_packet"},
-}
+from packets import BACK_ENDS, MakeLab
 
 
 @pytest.fixture

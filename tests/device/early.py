@@ -262,7 +262,9 @@ def in_shell(frames: int, rate: float, link: int) -> Found:
     from sojourn.real.shell.emulation import emulate
 
     rtt, speed = f"{2 * DELAY_NS} ns", f"{link} bit/s"
-    emulated = emulate(down=speed, up=speed, rtt=rtt, aqm="pfifo limit 5000p", up_aqm="pfifo limit 5000p")
+    # Only with root's capabilities may the captures have large buffers.
+    queues = {"aqm": "pfifo limit 5000p", "up_aqm": "pfifo limit 5000p"}
+    emulated = emulate(down=speed, up=speed, rtt=rtt, **queues, privileged=True)
     with tempfile.TemporaryDirectory(prefix="sojourn-early-") as folder, emulated as lab:
 
         def start(host: str, *words: str, is_ready: bool = False) -> Callable[..., None]:

@@ -12,6 +12,12 @@ from typing import Any
 from laboratory import Lab
 
 MakeLab = Callable[..., Lab]
+#: Every way to frames that this machine has.
+BACK_ENDS: dict[str, dict[str, Any]] = {
+    "native": {"back_end": "af_xdp", "mode": "native"},
+    "af_packet": {"back_end": "af_packet"},
+    "generic": {"back_end": "af_xdp", "mode": "generic"},
+}
 
 # Prints a line when it is ready, then every UDP frame as hexadecimal digits. The kernel removes a frame's outermost
 # VLAN tag and passes it separately (tpacket_auxdata: status, lengths and offsets, then the tag and its type), so the

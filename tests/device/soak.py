@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -33,16 +32,11 @@ from pathlib import Path
 from typing import Any
 
 from laboratory import Lab, LabError
+from lives import HOSTS, PATIENCE_S, Lives
 from packets import assert_conserved
 
 from sojourn.base.core import aqms
 
-BACK_ENDS: list[dict[str, str]] = [
-    {"back_end": "af_xdp", "mode": "native"},
-    {"back_end": "af_packet"},
-    {"back_end": "af_xdp", "mode": "generic"},
-]
-HOSTS = ("client", "server")
 #: Time after the start of a process when its memory is taken as its own, s.
 WARM_UP_S = 15.0
 #: More than that is growth.
@@ -56,18 +50,13 @@ HELD_PACKETS = 2_500
 BURST_S = 0.03
 
 
-class Soak:
+class Soak(Lives):
     """One laboratory, its traffic, and what happened to it."""
 
     def __init__(self, lab: Lab, seed: int) -> None:
-        self.lab = lab
-        self.random = random.Random(seed)  # noqa: S311
+        super().__init__(lab, seed)
         self.done: Counter[str] = Counter()
-        self.violations: list[str] = []
-        self.begun = time.monotonic()
-        self.lives = 0
         self.totals: Counter[str] = Counter()
-        self.last: dict[str, Any] | None = None
         self.growth_bytes = 0
         self.late_s = 0.0
         self.memory: list[tuple[float, int]] = []
@@ -96,32 +85,16 @@ class Soak:
         )
         return toml + f'\n[schedule]\nseed = 1\nevery = "200 ms"\nstart = false\n[schedule.schemes]\n{schemes}'
 
-    @property
-    def back_end(self) -> dict[str, str]:
-        """The back end of this life of the program."""
-        return BACK_ENDS[(self.lives - 1) % len(BACK_ENDS)]
-
     def scheme(self) -> str:
         """Return the name of a scheme."""
         return str(self.random.choice(aqms())["name"])
 
     def start(self) -> None:
-        """Begin a life of the program."""
-        self.lives += 1
-        # Not until a ping passes: the scheme may drop it under this load.
-        self.device = self.lab.start_device(self.configuration(), wait=False)
-        until = time.monotonic() + 60
-        while self.device.poll() is None:
-            try:
-                self.lab.status()
-                break
-            except LabError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
+        """Begin a life of the program, until it answers."""
+        if not self.begin():
+            self.wrong(f"no answer {PATIENCE_S:g} s after a start, or it ended: {self.lines()[-5:]}")
         self.born = time.monotonic()
         self.memory.clear()
-        self.last = None
 
     def ended(self) -> None:
         """Add the counts of a life that is over."""
@@ -144,9 +117,7 @@ class Soak:
         for number, (load, client, server) in enumerate(self.streams):
             if client is not None and client.poll() is None:
                 continue
-            for process in (client, server):
-                if process is not None:
-                    self.lab.stop(process, kill=True)
+            self.stop([process for process in (client, server) if process is not None])
             listener, port = self.lab.start_iperf_server()
             command = ["iperf3", "-c", self.lab.address("server"), "-p", str(port), "-t", "60", *load]
             sender = self.lab.start("client", *command, "--connect-timeout", "3000", stdout=subprocess.DEVNULL)
@@ -154,32 +125,21 @@ class Soak:
 
     # What must hold
 
-    def wrong(self, what: str) -> None:
-        """Note something that must not be."""
-        self.violations.append(what)
-        print(f"VIOLATION after {time.monotonic() - self.begun:.1f} s, life {self.lives} {self.back_end}: {what}")
-
-    def look(self) -> dict[str, Any] | None:
-        """Look at the device."""
+    def check(self) -> dict[str, Any] | None:
+        """Look at the device, which must answer; one that ended is started again."""
         if self.device.poll() is not None:
-            said = self.lab.device_log()[-2000:]
+            said = self.lines()[-5:]
             self.wrong(f"sojournd ended with status {self.device.returncode}: {said}")
             self.ended()
             if self.lives > 100:
                 raise SystemExit(f"it does not stay up: {said}")
             self.start()
             return None
-        try:
-            status = self.lab.status()
-        except LabError as error:
-            self.wrong(f"no answer: {str(error)[:300]}")
+        status = self.look()
+        if status is None:
+            self.wrong("no answer")
             return None
         self.done["looks"] += 1
-        self.last = status
-        try:
-            assert_conserved(status)
-        except AssertionError as error:
-            self.wrong(f"conservation: {str(error)[:3000]}")
         for way in status["directions"]:
             counts = {name: count["packets"] for name, count in way["counts"].items()}
             dropped = sum(number for name, number in counts.items() if name.startswith("dropped_"))
@@ -211,7 +171,7 @@ class Soak:
         until = time.monotonic() + 15
         while True:
             self.wait(LOOK_S)
-            status = self.look()
+            status = self.check()
             if status is None or time.monotonic() > until:
                 self.done["lateness not measured"] += 1
                 return
@@ -220,7 +180,7 @@ class Soak:
         first, last = status, status
         for _ in range(4):
             self.wait(LOOK_S)
-            status = self.look()
+            status = self.check()
             if status is None:
                 return
             span_s = status["uptime_s"] - last["uptime_s"]
@@ -270,7 +230,7 @@ class Soak:
         self.lab.ask("POST", "/schedule/start")
         for _ in range(4):
             self.wait(LOOK_S)
-            self.look()
+            self.check()
         self.lab.ask("POST", "/schedule/stop")
 
     def flap(self) -> None:
@@ -278,7 +238,7 @@ class Soak:
         host = self.random.choice(HOSTS)
         self.lab.run(host, "ip", "link", "set", "eth0", "down")
         self.wait(self.random.uniform(0.05, 2.0))
-        self.look()
+        self.check()
         self.lab.run(host, "ip", "link", "set", "eth0", "up")
 
     def change_mtu(self) -> None:
@@ -288,12 +248,7 @@ class Soak:
 
     def kill(self) -> None:
         """End the program in the hard way, or politely, and start it."""
-        self.look()
-        hard = self.random.random() < 0.7
-        self.device.send_signal(signal.SIGKILL if hard else signal.SIGTERM)
-        self.device.wait(timeout=30)
-        if not hard and self.device.returncode != 0:
-            self.wrong(f"SIGTERM: status {self.device.returncode}: {self.lab.device_log()[-2000:]}")
+        self.end(kill=self.random.random() < 0.7)
         self.ended()
         with closing(sqlite3.connect(self.lab.folder / "windows.sqlite")) as store:
             [[answer]] = store.execute("PRAGMA integrity_check").fetchall()
@@ -312,7 +267,7 @@ class Soak:
         first: list[Callable[[], None]] = [act for act, _ in common]
         self.random.shuffle(first)
         minute = 1
-        while (age_s := time.monotonic() - self.begun) < seconds:
+        while (age_s := self.age_s) < seconds:
             if kills and age_s > kills[0]:
                 kills.pop(0)
                 act: Callable[[], None] = self.kill
@@ -327,21 +282,18 @@ class Soak:
                 self.wrong(f"{act.__name__}: {str(error)[:1000]}")
             for _ in range(self.random.randint(1, 4)):
                 self.wait(LOOK_S)
-                self.look()
+                self.check()
             if age_s > 60 * minute:
                 self.tell(minute)
                 minute = int(age_s // 60) + 1
         for host in HOSTS:
             self.lab.run(host, "ip", "link", "set", "eth0", "mtu", "1500")
-        for _, client, server in self.streams:
-            for process in (client, server):
-                if process is not None:
-                    self.lab.stop(process, kill=True)
+        self.stop([process for _, *ends in self.streams for process in ends if process is not None])
         try:
             assert_conserved(self.lab.settled(limit_s=60))
         except (AssertionError, LabError) as error:
             self.wrong(f"at the end: {error}")
-        self.look()
+        self.check()
         self.lab.stop(self.device)
         self.ended()
 

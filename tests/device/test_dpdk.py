@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from laboratory import find_sojournd, find_sojournd_dpdk
+from laboratory import LabError, find_sojournd, find_sojournd_dpdk
 from packets import MakeLab, assert_conserved, goodput, udp
 
 
@@ -42,6 +45,40 @@ def test_ping_and_tcp_pass_ports_of_dpdk(make_lab: MakeLab, program: Path, cores
     lab.flood([udp(lab, 60)], count=200)
     process.terminate()
     assert process.wait(10) == 0, lab.device_log()
+
+
+def test_a_lost_carrier_is_told(make_lab: MakeLab, program: Path) -> None:
+    lab = make_lab()
+    toml = lab.toml(back_end="dpdk", scheme=None)
+    # The kernel has a TAP's interface under a name that the configuration does not say: DPDK's driver is asked.
+    for side in "ab":
+        number = "ab".index(side)
+        toml = toml.replace(f"net_af_packet{number},iface=port-{side}", f"net_tap{number},iface=tap-{side}")
+    lab.start_device(toml, program=program, wait=False)
+
+    def link(state: str) -> dict[str, Any]:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            with contextlib.suppress(LabError):
+                port = lab.status()["ports"][0]
+                if port["link"] is not None and port["link"]["state"] == state:
+                    return port
+            time.sleep(0.05)
+        raise AssertionError(f"never {state}: {lab.device_log()}")
+
+    lost = link("up")["link"]["lost"]
+    lab.run("device", "ip", "link", "set", "tap-a", "down")
+    port = link("no carrier")
+    assert (port["link"]["lost"], port["advice"]) == (
+        lost + 1,
+        "net_tap0: no carrier; check the cable and the device at its other end",
+    )
+    assert 'sojourn_port_link_up{port="a",name="net_tap0"} 0' in lab.text("/metrics")
+    lab.run("device", "ip", "link", "set", "tap-a", "up")
+    assert link("up")["link"]["lost"] == lost + 1
+    log = lab.device_log()
+    assert "net_tap0: no carrier" in log
+    assert "net_tap0: the link is back" in log
 
 
 def test_two_processes_do_not_clash(make_lab: MakeLab, program: Path) -> None:

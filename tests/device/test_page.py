@@ -127,6 +127,10 @@ def test_the_page_shows_the_device_and_keeps_up_with_it(device: Device) -> None:
         wait.until(lambda d: number(cell(d, "arrived-a_to_b")) > arrived)
         wait.until(lambda d: number(cell(d, "drops-a_to_b")) > 0)
         wait.until(lambda d: number(cell(d, "queue-a_to_b")) > 0)
+        # How late frames left and were dated: three times and two; in the other direction came none.
+        wait.until(lambda d: cell(d, "left-a_to_b").count("s /") == 2)
+        assert cell(driver, "dated-a_to_b").count("s /") == 1
+        assert {cell(driver, f"{key}-b_to_a") for key in ("left", "dated")} == {"–"}
         wait.until(lambda d: len(d.find_elements(By.CSS_SELECTOR, "#charts figure")) == 4)
         for figure in driver.find_elements(By.CSS_SELECTOR, "#charts figure"):
             assert figure.is_displayed()

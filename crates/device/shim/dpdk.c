@@ -331,6 +331,15 @@ void sojourn_dpdk_counts(const struct line *line, struct counts *counts)
 		counts->missed += stats.imissed + stats.rx_nombuf;
 }
 
+/* 1 if the port has a carrier, 0 if it has none, or a negative errno. Does not wait for the link to settle. */
+int sojourn_dpdk_carrier(const struct line *line)
+{
+	struct rte_eth_link link;
+	int rc = rte_eth_link_get_nowait(line->port, &link);
+
+	return rc < 0 ? rc : link.link_status == RTE_ETH_LINK_UP;
+}
+
 /* Nothing is received any more; what waits to be sent is sent, or counted as failed where the port takes no more. */
 void sojourn_dpdk_finish(struct line *line)
 {

@@ -1,5 +1,6 @@
-//! Whether the interfaces of the ports have a carrier, as the kernel tells it (rtnetlink(7)). A thread of its own reads the
-//! kernel's messages, so that a cable that is pulled is known at once, and the packet path asks for nothing.
+//! Whether the ports have a carrier, as the kernel tells it (rtnetlink(7)). A thread of its own reads the kernel's messages,
+//! so that a cable that is pulled is known at once, and the packet path asks for nothing. Cards that the kernel does not
+//! have, as DPDK's driver has them, are asked when the state is published.
 
 use crate::config::PortTable;
 use crate::port::eal::Device;
@@ -28,7 +29,7 @@ const NLM_F_REQUEST: u16 = 1;
 const HEADER: usize = 16;
 const ABOUT: usize = 16;
 
-/// What the kernel says of a link.
+/// What is known of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Up,
@@ -61,8 +62,9 @@ impl State {
 #[derive(Debug)]
 struct Link {
     interface: String,
-    index: u32,
-    /// `None` until the kernel has told.
+    /// The kernel's number of its interface; `None` where the port's driver is asked.
+    index: Option<u32>,
+    /// `None` until it was told.
     state: Option<State>,
     since: Instant,
     lost: u64,
@@ -74,7 +76,7 @@ struct Link {
 }
 
 impl Link {
-    fn new(interface: String, index: u32) -> Self {
+    fn new(interface: String, index: Option<u32>) -> Self {
         let now = Instant::now();
         Self { interface, index, state: None, since: now, lost: 0, down: Duration::ZERO, period: now, changes: 0 }
     }
@@ -86,7 +88,7 @@ impl Link {
         }
     }
 
-    /// The kernel told this.
+    /// Kernel or driver told this.
     fn told(&mut self, state: State, now: Instant) {
         let Some(before) = self.state else {
             (self.state, self.since) = (Some(state), now);
@@ -147,7 +149,7 @@ impl Link {
     }
 }
 
-/// The links of the ports A and B; without an interface that the kernel knows there is none.
+/// The links of the ports A and B; there is none where neither kernel nor driver tells of it.
 #[derive(Clone, Debug, Default)]
 pub struct Links(Arc<Mutex<[Option<Link>; 2]>>);
 
@@ -159,6 +161,18 @@ impl Links {
         match self.0.try_lock() {
             Ok(links) => links.each_ref().map(|link| link.as_ref()?.status(now)),
             Err(_) => before,
+        }
+    }
+
+    /// The driver of the port `side` was asked for its carrier. The kernel's word goes before it.
+    pub fn asked(&self, side: usize, name: &str, has_carrier: bool) {
+        let now = Instant::now();
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(place) = links.get_mut(side) else { return };
+        let link = place.get_or_insert_with(|| Link::new(name.to_owned(), None));
+        if link.index.is_none() {
+            link.told(if has_carrier { State::Up } else { State::NoCarrier }, now);
+            link.quiet(now);
         }
     }
 
@@ -182,7 +196,7 @@ impl Watch {
         let found = tables.map(|table| {
             let name = interface(table)?;
             let index = nix::net::if_::if_nametoindex(name.as_str()).ok()?;
-            Some(Link::new(name, index))
+            Some(Link::new(name, Some(index)))
         });
         if found.iter().all(Option::is_none) {
             return Ok(None);
@@ -244,7 +258,7 @@ impl Watch {
     /// Asks for the present state. Where the question cannot be sent, the next change says it.
     fn ask(&self) {
         let mut indices = Vec::new();
-        self.links.each(|link| indices.push(link.index));
+        self.links.each(|link| indices.extend(link.index));
         for index in indices {
             let _ = send(self.socket.as_raw_fd(), &question(index), MsgFlags::empty());
         }
@@ -254,7 +268,7 @@ impl Watch {
         let now = Instant::now();
         for (index, flags) in told(messages) {
             self.links.each(|link| {
-                if link.index == index {
+                if link.index == Some(index) {
                     link.told(State::of(flags), now);
                 }
             });
@@ -331,7 +345,7 @@ mod tests {
     fn a_link_that_is_lost_counts_until_it_is_back() {
         let up = State::of((libc::IFF_UP | libc::IFF_LOWER_UP) as u32);
         assert_eq!((up, State::of(libc::IFF_UP as u32), State::of(0)), (State::Up, State::NoCarrier, State::Down));
-        let mut link = Link::new("eth0".into(), 7);
+        let mut link = Link::new("eth0".into(), Some(7));
         let begin = link.since;
         let at = |s: u64| begin + Duration::from_secs(s);
         assert_eq!(link.status(at(1)), None);
@@ -353,5 +367,21 @@ mod tests {
         assert_eq!(known(&link, 14), ("down", 2.0, 2, 7.0));
         let status = link.status(at(14)).unwrap();
         assert!(status.advice("eth0").unwrap().contains("`ip link set dev eth0 up`"));
+    }
+
+    #[test]
+    fn a_driver_is_asked_where_the_kernel_does_not_tell() {
+        let links = Links::default();
+        let state = |side: usize| links.status([None, None])[side].map(|status| (status.state, status.lost));
+        assert_eq!([state(0), state(1)], [None, None]);
+        for (has_carrier, known) in [(true, ("up", 0)), (false, ("no carrier", 1)), (true, ("up", 1))] {
+            links.asked(1, "0000:01:00.0", has_carrier);
+            assert_eq!([state(0), state(1)], [None, Some(known)]);
+        }
+        // The driver of a packet socket always says yes.
+        let kernels = Links(Arc::new(Mutex::new([Some(Link::new("eth0".into(), Some(7))), None])));
+        kernels.each(|link| link.told(State::NoCarrier, Instant::now()));
+        kernels.asked(0, "net_af_packet0", true);
+        assert_eq!(kernels.status([None, None])[0].unwrap().state, "no carrier");
     }
 }

@@ -132,6 +132,11 @@ pub trait Port: Send {
     /// What it counted. May ask the system: not for every burst.
     fn counters(&mut self) -> PortCounters;
 
+    /// Whether it has a carrier, where its driver tells; `None` where it does not. May ask the system: not for every burst.
+    fn carrier(&mut self) -> Option<bool> {
+        None
+    }
+
     /// How it works, for status and logs: `af_xdp, native, copy`.
     fn mode(&self) -> &str {
         ""

@@ -217,6 +217,11 @@ impl Publisher {
 
     /// The state at `now`.
     fn state(&mut self, engine: &mut Engine, now: Instant) -> Status {
+        for (side, port) in engine.ports().iter_mut().enumerate() {
+            if let Some(has_carrier) = port.carrier() {
+                self.links.asked(side, port.name(), has_carrier);
+            }
+        }
         self.link = self.links.status(self.link);
         let ports = [0, 1].map(|side| {
             let port = &mut engine.ports()[side];

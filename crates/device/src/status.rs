@@ -208,7 +208,7 @@ link_effects! { with_counts {
     pub internals: BTreeMap<&'static str, f64>,
 } }
 
-/// The link of a port, as the kernel tells.
+/// The link of a port, as the kernel tells, or the port's driver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct LinkStatus {
     /// `up`, `no carrier`, or `down`: the interface was set down.
@@ -248,7 +248,7 @@ pub struct PortStatus {
     pub name: String,
     /// How it works: `af_xdp, native, copy`.
     pub mode: String,
-    /// Whether it has a carrier; `None` where the kernel does not have its interface.
+    /// Whether it has a carrier; `None` where neither kernel nor driver tells.
     pub link: Option<LinkStatus>,
     /// What it counts.
     pub counters: PortCounters,

@@ -54,6 +54,9 @@ fn frames_pass_rings_and_the_whole_engine() {
     assert_eq!((counters.sent, counters.send_failed, counters.received, counters.missed), (100, 1, 100, 0));
     assert_eq!((counters.sent_bytes, counters.received_bytes, pool.free()), (7000, 7000, 28));
 
+    // A ring's driver says that it has a carrier.
+    assert_eq!(ring.carrier(), Some(true));
+
     // It goes, as there are two at most.
     assert_eq!(ring.mode(), "dpdk, polled by the packet thread");
     drop(ring);

@@ -10,8 +10,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.plan import read, show
 from sojourn.plan.execute import CellState
 from sojourn.plan.expand import Cells
-from sojourn.plan.model import Plan
-from sojourn.plan.parts import SCHEME, Figure, Value
+from sojourn.plan.model import SCHEME, Figure, Plan, Value
 from sojourn.plan.store import Store
 from sojourn.results import metrics
 from sojourn.view import charts

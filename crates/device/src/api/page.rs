@@ -312,6 +312,14 @@ pub(super) fn cells(d: &DirectionStatus) -> Vec<(&'static str, &'static str, Str
     let of = |fault| whole(d.faults.get(fault).copied().unwrap_or_default());
     let faults = ["runt", "truncated", "malformed"].map(of).join(" / ");
     cells.push(("passed", "Forwarded without a queue", format!("{} p", whole(d.passed))));
+    let times = |known: &[Option<f64>]| match known {
+        [None, ..] => NOTHING.to_owned(),
+        _ => known.iter().copied().map(seconds).collect::<Vec<_>>().join(" / "),
+    };
+    let left = times(&[d.lateness.mean_s, d.lateness_most.mean_s, d.lateness_most.max_s]);
+    cells.push(("left", "Departure after its time, mean: at least / at most / longest", left));
+    let dated = times(&[d.dated_late.mean_s, d.dated_late.max_s]);
+    cells.push(("dated", "Arrival dated late, at most: mean / longest", dated));
     cells.push(("faults", "Faulty frames, runt / truncated / malformed", faults));
     cells
 }

@@ -46,6 +46,7 @@ mod shim {
         pub fn sojourn_dpdk_longest() -> u32;
         pub fn sojourn_dpdk_counts(line: *const Line, counts: *mut Counts);
         pub fn sojourn_dpdk_left(line: *const Line, frames: *mut u64, bytes: *mut u64);
+        pub fn sojourn_dpdk_carrier(line: *const Line) -> c_int;
         pub fn sojourn_dpdk_finish(line: *mut Line);
         pub fn sojourn_dpdk_close(line: *mut Line);
     }
@@ -265,6 +266,13 @@ impl Port for Dpdk {
         // A frame that failed, at the end alone, is in none of the bytes.
         let Backlog { packets, bytes: handed } = self.handed;
         Backlog { packets: packets.saturating_sub(frames), bytes: handed.saturating_sub(bytes) }
+    }
+
+    #[allow(unsafe_code)]
+    fn carrier(&mut self) -> Option<bool> {
+        // SAFETY: the line is open.
+        let code = unsafe { shim::sojourn_dpdk_carrier(self.line.as_ptr()) };
+        (code >= 0).then_some(code > 0)
     }
 
     #[allow(unsafe_code)]

@@ -157,6 +157,14 @@ impl Port for Faults {
         counters
     }
 
+    fn carrier(&mut self) -> Option<bool> {
+        self.port.carrier()
+    }
+
+    fn mode(&self) -> &str {
+        self.port.mode()
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         // With a frame held back there is something to do without an arrival.
         self.port.descriptor().filter(|_| self.held.is_none())

@@ -101,6 +101,14 @@ impl Port for Tracer {
         self.port.counters()
     }
 
+    fn carrier(&mut self) -> Option<bool> {
+        self.port.carrier()
+    }
+
+    fn mode(&self) -> &str {
+        self.port.mode()
+    }
+
     fn descriptor(&self) -> Option<RawFd> {
         self.port.descriptor()
     }

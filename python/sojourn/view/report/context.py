@@ -545,7 +545,7 @@ def _sections(results: Results, drawn: Mapping[str, Drawing]) -> Iterator[Sectio
         items((f"{one}." for one in told), "headlines warnings"),
         drawing("summary", summary_table(results)),
         note(_intervals(results)),
-        *([note(text)] if (text := _queues(results)) else []),
+        *([note(which)] if (which := _queues(results)) else []),
     ]
     if not waited(results):
         parts.append(prose("No packet waited in a queue under test, so there is no delay to show."))
