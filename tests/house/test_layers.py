@@ -13,10 +13,11 @@ LAYERS = (
     ("stats",),
     ("model",),
     ("results", "plugins", "tc"),
+    ("plan",),
     ("view",),
-    ("plan", "theory"),
-    ("real", "gym"),
+    ("real", "gym", "theory"),
     ("studies",),
+    ("scaffold",),
     ("cli",),
 )
 """The lowest first. A part imports from its own layer only itself."""

@@ -14,8 +14,8 @@ use sojourn_device::engine::{Direction, Engine};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::{Frame, Pool};
 use sojourn_device::port::{Port, PortCounters, PortError};
-use sojourn_device::random::Stream;
 use sojourn_device::record::{Recorder, Setting};
+use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -89,8 +89,8 @@ fn engine(scheme: &Config, bytes: usize) -> std::io::Result<Engine> {
         delay: Span::ZERO,
     };
     let recorder = Recorder::new(2_000_000, config.rate, config.overhead, Setting::default(), Box::new(|_| {}));
-    let forth = Path::new(&config, Box::new(Stream::new(1)), 1, recorder);
-    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::new(2)), 1, Recorder::idle());
+    let forth = Path::new(&config, Box::new(Stream::seeded(1)), 1, recorder);
+    let back = Path::new(&PathConfig { scheme: None, ..config }, Box::new(Stream::seeded(2)), 1, Recorder::idle());
     let mut pool = Pool::new(FRAMES, 2048, 256)?;
     for index in 0..FRAMES {
         fill(&mut pool.room_of(Frame::from_index(index))[..bytes], index * 7919 % FLOWS);

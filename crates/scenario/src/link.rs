@@ -39,8 +39,8 @@ macro_rules! with_effects {
             fn impairments(&self, path: &Path) -> Result<[Impairments; 2], Error> {
                 let mut found = [Impairments::default(); 2];
                 $(
-                    let Said { values, places, .. } =
-                        said(path, stringify!($key), self.$key.as_ref(), self.$reverse.as_ref())?;
+                    let PerDirection { values, places, .. } =
+                        per_direction(path, stringify!($key), self.$key.as_ref(), self.$reverse.as_ref())?;
                     for ((one, value), place) in found.iter_mut().zip(values).zip(places) {
                         one.$key = value.map(|quantity| quantity.0);
                         up_to(one.$key.map_or(Span::ZERO, Effect::most_delay), &bounds::DELAY, || place)?;
@@ -143,7 +143,7 @@ pub(super) struct Direction {
 }
 
 /// What a key says of the two directions, towards `to` first, and where.
-struct PacketOption<T> {
+struct PerDirection<T> {
     values: [Option<T>; 2],
     places: [Path; 2],
     /// Of a table with both.
@@ -151,26 +151,26 @@ struct PacketOption<T> {
 }
 
 /// What `key` says, and `reverse_KEY` of the other direction.
-fn said<T: Clone>(
+fn per_direction<T: Clone>(
     path: &Path,
     key: &'static str,
     value: Option<&Directed<T>>,
     reverse: Option<&T>,
-) -> Result<PacketOption<T>, Error> {
+) -> Result<PerDirection<T>, Error> {
     let own = path.then(key);
     let other = path.then(Step::Key(format!("reverse_{key}").into()));
     let Some(Directed::Each { down, up }) = value else {
         let values = [value.and_then(Directed::down).cloned(), reverse.cloned()];
-        return Ok(PacketOption { values, places: [own, other], table: None });
+        return Ok(PerDirection { values, places: [own, other], table: None });
     };
     if up.is_some() && reverse.is_some() {
         return Err(Error::new(other, format!("says what `{key}.up` says; allowed: one of the two")));
     }
     let places = [own.then("down"), if up.is_some() { own.then("up") } else { other }];
-    Ok(PacketOption { values: [down.clone(), up.clone().or_else(|| reverse.cloned())], places, table: Some(own) })
+    Ok(PerDirection { values: [down.clone(), up.clone().or_else(|| reverse.cloned())], places, table: Some(own) })
 }
 
-impl<T: Copy> PacketOption<Quantity<T>> {
+impl<T: Copy> PerDirection<Quantity<T>> {
     /// Both values, of a key that no direction can do without: one value stands for both.
     fn both(&self) -> Result<[T; 2], Error> {
         match (self.values, &self.table) {
@@ -231,8 +231,8 @@ impl LinkTable {
     /// What the table says of each direction, towards `to` first.
     pub(super) fn directions(&self, duration: Span, path: &Path) -> Result<[Direction; 2], Error> {
         let rates = self.rates(duration, path)?;
-        let delays = said(path, "delay", Some(&self.delay), self.reverse_delay.as_ref())?;
-        let bursts = said(path, "burst", self.burst.as_ref(), self.reverse_burst.as_ref())?;
+        let delays = per_direction(path, "delay", Some(&self.delay), self.reverse_delay.as_ref())?;
+        let bursts = per_direction(path, "burst", self.burst.as_ref(), self.reverse_burst.as_ref())?;
         for at in [0, 1] {
             let Some(burst) = bursts.each()[at] else { continue };
             up_to(burst, &bounds::BURST, || bursts.places[at].clone())?;
@@ -243,9 +243,9 @@ impl LinkTable {
         }
         // What is not said of a scheme, or of `under_test`, is the default.
         let reverse = Some(&self.reverse_queue).filter(|queue| **queue != Scheme::tail_drop());
-        let queues = said(path, "queue", Some(&self.queue), reverse)?.values;
+        let queues = per_direction(path, "queue", Some(&self.queue), reverse)?.values;
         let reverse = Some(&self.reverse_under_test).filter(|is_under_test| **is_under_test);
-        let under_test = said(path, "under_test", Some(&self.under_test), reverse)?.values;
+        let under_test = per_direction(path, "under_test", Some(&self.under_test), reverse)?.values;
         let mut each = delays.both()?.into_iter().zip(&delays.places);
         each.try_for_each(|(delay, place)| up_to(delay, &bounds::DELAY, || place.clone()))?;
         let impairments = self.impairments(path)?;
@@ -274,7 +274,7 @@ impl LinkTable {
 impl LinkTable {
     /// The rates of the two directions, towards `to` first.
     fn rates(&self, duration: Span, path: &Path) -> Result<[Rate; 2], Error> {
-        let said = said(path, "rate", self.rate.as_ref(), self.reverse_rate.as_ref())?;
+        let said = per_direction(path, "rate", self.rate.as_ref(), self.reverse_rate.as_ref())?;
         let framed = match self.framing {
             Some(_) => Some("framing"),
             None => (self.overhead.0 > Bytes::ZERO).then_some("overhead"),

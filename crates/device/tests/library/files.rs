@@ -3,7 +3,7 @@
 use sojourn_device::offline::{self, Files};
 use sojourn_device::path::{Path, PathConfig};
 use sojourn_device::pool::Pool;
-use sojourn_device::port::{loopback, Capture, FaultConfig, Faults, TimeSource, Port, Record, Tracer, Writer};
+use sojourn_device::port::{loopback, Capture, FaultConfig, Faults, Port, Record, TimeSource, Tracer, Writer};
 use sojourn_device::record::Recorder;
 use sojourn_random::Stream;
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};

@@ -8,7 +8,7 @@ use sojourn_device::path::{Link, LinkChange, Path, PathConfig};
 use sojourn_device::pool::Pool;
 use sojourn_device::port::loopback;
 use sojourn_device::record::Recorder;
-use sojourn_measure::trace::{Event, Facts, EventKind};
+use sojourn_measure::trace::{Event, EventKind, Facts};
 use sojourn_random::Stream;
 use sojourn_sim::{Options, Simulation};
 use sojourn_units::{BitRate, Bytes, Instant, Span};

@@ -8,7 +8,7 @@
 
 use crate::traces::{file_stem, DecisionLogs, DECISION, DECISIONS};
 use sojourn_capture::Error;
-use sojourn_measure::trace::{Event, Facts, EventKind};
+use sojourn_measure::trace::{Event, EventKind, Facts};
 use sojourn_scenario::Network;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common::{metric, runs};
-use sojourn_measure::trace::{Facts, EventKind};
+use sojourn_measure::trace::{EventKind, Facts};
 use sojourn_sim::{Options, RunReport, Simulation};
 use sojourn_units::{Instant, Span};
 use std::sync::Arc;
