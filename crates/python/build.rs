@@ -8,7 +8,17 @@ fn main() -> io::Result<()> {
     let root = here.join("../..");
     let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
     for name in [
-        "units", "aqm", "measure", "document", "capture", "random", "transport", "traffic", "scenario", "sim", "python",
+        "units",
+        "aqm",
+        "measure",
+        "document",
+        "capture",
+        "random",
+        "transport",
+        "traffic",
+        "scenario",
+        "sim",
+        "python",
     ] {
         let package = root.join("crates").join(name);
         files.push(package.join("Cargo.toml"));
