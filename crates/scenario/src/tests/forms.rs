@@ -126,7 +126,7 @@ fn the_canonical_form_says_the_same_and_prints_the_same() {
     assert_eq!(document.links[0].queue, good(&as_text).links[0].queue);
     for file in bundled() {
         let text = std::fs::read_to_string(file).unwrap();
-        let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/plan/logs");
+        let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/model/traces");
         let read = |name: &str| match std::fs::read_to_string(traces.join(format!("{name}.trace"))) {
             Ok(text) => Ok(text.as_str().into()),
             Err(error) => Err(error.to_string()),
