@@ -46,7 +46,7 @@ SECTIONS: Final = {
         ["scenario", "algorithms", "kernels", "metrics", "traces", "device", "commands", "errors", "python"],
     ),
     "Papers": ("papers", ["index"]),
-    "Project": ("project", ["design", "contributing", "changelog", "security"]),
+    "Project": ("project", ["design", "contributing", "changelog", "history", "security"]),
 }
 #: Pages outside docs that have a place of their own; the others that a page links to join "project".
 PLACES: Final = {
@@ -55,6 +55,7 @@ PLACES: Final = {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
     "SECURITY.md": "project/security.md",
+    "docs/history.md": "project/history.md",
     "docs/papers.md": "papers/index.md",
     "papers": "papers/index.md",
     "examples": "tutorial/notebooks.md",
