@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,17 @@ def test_comments_of_rust_have_no_private_names() -> None:
         comments = "\n".join(line if line.lstrip().startswith("//") else "" for line in code)
         found += words.found(comments, _name(path), words.NAMES)
     assert not found, "\n".join(found)
+
+
+def test_types_have_names_of_the_field() -> None:
+    kinds = "struct|enum|trait|type|class"
+    defined = re.compile(rf"^\s*(?:pub(?:\(.*?\))? )?(?:{kinds}) _?({'|'.join(words.TYPES)})\b", re.MULTILINE)
+    folders = ("crates/*/src/**/*.rs", "python/sojourn/**/*.py", "papers/*/*/*.py")
+    sources = [path for one in folders for path in ROOT.glob(one)]
+    found = [
+        f"{_name(path)}: {name}; {words.TYPES[name]}"
+        for path in sources
+        for name in defined.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+    assert defined.search("pub(crate) struct Gone {")

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ALL", "NAMES", "PHRASES", "Banned", "found", "in_python"]
+__all__ = ["ALL", "NAMES", "PHRASES", "TYPES", "Banned", "found", "in_python"]
 
 
 class Banned(NamedTuple):
@@ -37,6 +37,23 @@ NAMES = (
     Banned(r"\bissue #?\d+\b", "as issue 20 asks", "the reason itself: readers have no such list"),
 )
 """Private names: in no text at all, comments and docstrings of the sources included."""
+
+TYPES = {
+    "Around": "what it holds: surroundings, context",
+    "Asked": "query, request",
+    "Gone": "departure",
+    "Held": "what is held: connection, value",
+    "Said": "what the text gives: option, setting",
+    "Seen": "statistics, counters, view",
+    "Told": "notice, event source",
+    "Turn": "event",
+    "Way": "direction, path, egress",
+    "What": "kind of event",
+    "Whereabouts": "counts of frames by place",
+    "Work": "request, job",
+    "Wrong": "fault, error",
+}
+"""Names of types that the field does not have, and those to take: in the sources of crates and package."""
 
 PHRASES = (
     Banned(

@@ -64,7 +64,7 @@ def test_shares_are_shares_after_a_warm_up_that_fills_the_queue(scheme: str) -> 
 
 def test_real_packets_with_impossible_values_are_told() -> None:
     values = dict.fromkeys(("sojourn_ms_mean", "arrivals_packets", "drops_packets", "marks_packets"), 0.0)
-    way = outcome.Way(
+    way = outcome.DirectionOutcome(
         metrics=values | {"mark_ratio": 1.5, "loss_ratio": 0.5, "link_losses_packets": 0.0, "sojourn_ms_p99": None},
         throughput_bit_s=0.0,
         lateness_s={"mean_s": 0.0, "p99_s": 0.0},

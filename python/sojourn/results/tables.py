@@ -179,14 +179,14 @@ _TEXT: Final = frozenset(
         "phase",
     }
 )
-_WHOLE: Final = frozenset({"seed", "replication", "events", "occurrence", *_STATION} - {"air_time_share"})
+_INTEGERS: Final = frozenset({"seed", "replication", "events", "occurrence", *_STATION} - {"air_time_share"})
 
 
 def _kind(name: str, column: str) -> str:
     """Return what a column has: ``text``, ``whole``, ``flag`` or ``number``."""
     if column in _TEXT or (name, column) == ("series", "unit"):
         return "text"
-    if column in _WHOLE or (name == "runs" and column in FACTS and column.startswith("packets_")):
+    if column in _INTEGERS or (name == "runs" and column in FACTS and column.startswith("packets_")):
         return "whole"
     return "flag" if column == "under_test" else "number"
 

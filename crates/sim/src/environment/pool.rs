@@ -89,7 +89,7 @@ struct Worker {
 }
 
 /// Looks at a channel before its thread sleeps, and pauses between two looks: some 0.1 ms together.
-const LOOKS: u32 = 1024;
+const MAX_POLLS: u32 = 1024;
 const PAUSES: u32 = 8;
 /// Waits that sleep at once after one in which looking was in vain.
 const SKIPS: u32 = 15;
@@ -107,7 +107,7 @@ impl Patience {
             self.skips -= 1;
             return from.recv();
         }
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             match from.try_recv() {
                 Ok(message) => return Ok(message),
                 Err(TryRecvError::Disconnected) => return Err(RecvError),

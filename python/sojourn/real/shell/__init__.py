@@ -7,6 +7,6 @@ the system has user namespaces.
 
 from sojourn.real.shell.emulation import Emulation, Program, emulate
 from sojourn.real.shell.link import Link
-from sojourn.real.shell.outcome import Outcome, Way
+from sojourn.real.shell.outcome import DirectionOutcome, Outcome
 
-__all__ = ["Emulation", "Link", "Outcome", "Program", "Way", "emulate"]
+__all__ = ["DirectionOutcome", "Emulation", "Link", "Outcome", "Program", "emulate"]

@@ -33,7 +33,7 @@ LATE_LEAST_S: Final = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class DirectionOutcome:
     """One direction, from the start of the command to its end.
 
     Parameters
@@ -100,7 +100,7 @@ class Outcome:
     scenario: Document
     seed: int
     duration_s: float
-    ways: Mapping[str, Way]
+    ways: Mapping[str, DirectionOutcome]
     series: Sequence[Mapping[str, Any]]
     distributions: Mapping[str, Any]
     status: int
@@ -301,7 +301,7 @@ def measured(
     )
 
 
-def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, duration_s: float) -> Way:
+def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, duration_s: float) -> DirectionOutcome:
     old, new = before["directions"][number], after["directions"][number]
 
     def counted(what: str, unit: str = "packets") -> int:
@@ -340,7 +340,7 @@ def _way(before: Mapping[str, Any], after: Mapping[str, Any], number: int, durat
     lost_at = [(number, name) for name in near] + [(1 - number, name) for name in far]
     missed = sum(after["ports"][at]["counters"][name] - before["ports"][at]["counters"][name] for at, name in lost_at)
     missed += new["stale"] - old["stale"] + new["no_room"] - old["no_room"]
-    return Way(
+    return DirectionOutcome(
         metrics=measured_values,
         throughput_bit_s=throughput,
         lateness_s=_times(new["lateness_most"]),

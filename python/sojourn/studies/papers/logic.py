@@ -126,7 +126,7 @@ def decide(statement: Statement, level: float = LEVEL) -> Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Observation:
     """What replications say of a sign; `certain` where they are all the same, which needs no test."""
 
     mean: float
@@ -231,15 +231,15 @@ class _Evidence:
         return need == 0
 
 
-def _measure(signs: list[Sign]) -> list[_Seen]:
+def _measure(signs: list[Sign]) -> list[_Observation]:
     """Return mean and deviation of each sign, without what is not finite; all of one length at once."""
-    found: dict[int, _Seen] = {}
+    found: dict[int, _Observation] = {}
     by_length: dict[int, list[int]] = {}
     for place, sign in enumerate(signs):
         by_length.setdefault(sign.values.size, []).append(place)
     for length, places in by_length.items():
         if length == 0:
-            found |= {place: _Seen(math.nan, math.nan, 0, 0, None) for place in places}
+            found |= {place: _Observation(math.nan, math.nan, 0, 0, None) for place in places}
             continue
         table = np.vstack([signs[place].values for place in places])
         finite = np.isfinite(table)
@@ -254,7 +254,7 @@ def _measure(signs: list[Sign]) -> list[_Seen]:
         for place, mean, deviation, count in zip(places, means, deviations, counts, strict=True):
             is_true = bool(mean > 0 or (mean == 0 and not signs[place].is_strict))
             certain = is_true if count > 1 and deviation == 0 else None
-            found[place] = _Seen(float(mean), float(deviation), int(count), length, certain)
+            found[place] = _Observation(float(mean), float(deviation), int(count), length, certain)
     return [found[place] for place in range(len(signs))]
 
 
