@@ -99,6 +99,7 @@ PYTHON: Final = {
     "sojourn.real.shell.emulation": "Real programs on an emulated link",
     "sojourn.real.device.windows": "Windows of the device",
     "sojourn.base.errors": "Errors",
+    "sojourn.base.core": "Version",
 }
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")

@@ -19,9 +19,10 @@ import sojourn as sj
 from sojourn import plan
 from sojourn.base import core
 from sojourn.cli import main
-from sojourn.plan import expand, read, show
+from sojourn.plan import expand, read
 from sojourn.plan.store import Store
 from sojourn.results import metrics
+from sojourn.view import plans
 from sojourn.view.report import render
 
 SHOWN = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio", "jain_index", "utilisation")
@@ -197,7 +198,7 @@ def _plotted(cells: plan.Cells, store: Store, every: list[tuple[Any, sj.Results]
     short = {label: look.short for _, results in every for label, look in results.plot.looks.items()}
     for name in SHOWN:
         metric = metrics.find(name)
-        drawn = show.picture(cells.plan, states, plan.Figure(name, "rate"))
+        drawn = plans.picture(cells.plan, states, plan.Figure(name, "rate"))
         for axes in drawn.axes:
             for bars in axes.containers:
                 label = next(label for label, text in short.items() if text == bars.get_label())

@@ -46,7 +46,7 @@ def test_an_interrupted_comparison_continues(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(small_network().to_toml())
     arguments = ["compare", "small.toml", "--aqm", "codel", "--aqm", "pie", "--replicates", "4", "--out", "out"]
-    taken = execute.Driver._take
+    taken = execute.Driver._receive
 
     def interrupted(driver: execute.Driver, *answer: object) -> None:
         taken(driver, *answer)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def test_an_interrupted_comparison_continues(tmp_path: Path, monkeypatch: pytest
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(execute.Driver, "_take", interrupted)
+        patch.setattr(execute.Driver, "_receive", interrupted)
         assert main(arguments) == 130
     # The finished runs are there, and the folder is no finished one.
     found = len(Store.open("out").identities())
@@ -69,7 +69,7 @@ def test_an_interrupted_comparison_continues(tmp_path: Path, monkeypatch: pytest
         started.append(1)
         taken(driver, *answer)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(execute.Driver, "_take", counted)
+    monkeypatch.setattr(execute.Driver, "_receive", counted)
     assert main(arguments) == 0
     assert len(Store.open("out").identities()) == 8
     assert 0 < len(started) <= 8 - found

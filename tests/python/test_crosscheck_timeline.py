@@ -11,7 +11,6 @@ import pytest
 
 from crosscheck import drawn, records, timeline
 from shared import Command
-from sojourn.base.core import SojournError
 
 HEAD = (
     "t_s,group,port,cwnd_packets,ssthresh_packets,srtt_ms,unacked_packets,lost_packets,retransmitted_packets,"
@@ -92,8 +91,3 @@ def test_what_timelines_refuse(command: Command, words: list[str], message: str)
     done = command("crosscheck", *words)
     assert done.returncode == 2
     assert message in done.stderr
-
-
-def test_without_a_checkout_there_are_no_samples(tmp_path: Path) -> None:
-    with pytest.raises(SojournError, match="they are in a checkout of the project"):
-        timeline.timelines(folder=tmp_path)

@@ -165,7 +165,7 @@ def ns3() -> Path:
     found = importlib.util.find_spec("ns3")
     places = [os.environ.get("SOJOURN_NS3"), *(found.submodule_search_locations or () if found else ())]
     for place in places:
-        if place and shutil.which("g++") and shutil.which("make"):
+        if place and list(Path(place).rglob("include")) and shutil.which("g++") and shutil.which("make"):
             return Path(place).resolve()
     pytest.skip("ns-3 is not installed (pip install ns3, or SOJOURN_NS3=FOLDER), or g++ and make are not")
 

@@ -282,7 +282,7 @@ REFUSED = [
         "codel",
         r"the name `codel` is taken \(crates/aqm/src/schemes.rs\); allowed: any name that is not one of .*ared, ",
     ),
-    ("aqm", "fair", r"the name `fair` is taken"),
+    ("aqm", "fair", r"tests/models/fair\.py exists already"),
     ("aqm", "bfifo", r"the name `bfifo` is taken \(crates/aqm/src/registry.rs\)"),
     ("congestion-control", "cubic", r"the name `cubic` is taken"),
     ("congestion-control", "window", r"the name `window` is taken \(crates/transport/src/congestion.rs\)"),

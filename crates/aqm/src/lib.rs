@@ -20,7 +20,6 @@ mod config;
 mod context;
 mod discipline;
 mod dscp;
-pub mod effects;
 pub mod formula;
 pub mod inert;
 pub mod link;
@@ -44,10 +43,11 @@ pub use discipline::{
     About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
 };
 pub use dscp::Dscp;
-pub use effects::{Effect, EffectAbout, EFFECTS};
 pub use link::framing::Framing;
 pub use link::rates::{Opportunities, Rates, Steps, Traced};
-pub use link::{Arrival, Channel, ChannelCounts, Impairments, Jitter, Jittery, Loss, Lossy};
+pub use link::{
+    Arrival, Channel, ChannelCounts, Effect, EffectAbout, Impairments, Jitter, Jittery, Loss, Lossy, EFFECTS,
+};
 pub use packet::{AckFields, Ecn, Packet, Reads};
 pub use params::{Choice, Limit, Param, Parameters, Value, KERNELS};
 pub use queue::Queue;

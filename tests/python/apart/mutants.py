@@ -349,13 +349,13 @@ def test_a_name_means_what_was_loaded_last_also_if_it_was_loaded_before(tmp_path
 
     one, two = loaded(2001), loaded(2002)
     assert one != two
-    assert loaded(2001) == one == sj.scheme.Scheme("mutant").canonical
+    assert loaded(2001) == one == sj.Scheme("mutant").canonical
     # What a store brings along does not change what the user's name means.
     kept = loading.shipped_in([two])
     for known in (loading._LOADED, loading._ADD):
         del known[two]
     loading.add_shipped(kept)
-    assert sj.scheme.Scheme("mutant").canonical == one
+    assert sj.Scheme("mutant").canonical == one
 
 
 def test_two_algorithms_of_one_name_are_refused(tmp_path):

@@ -1,8 +1,10 @@
 //! What a link does to packets besides carrying them: it loses some, carries some longer than others, and doubles some. For
 //! every host that has links.
 
-use crate::effects::{self, EffectState};
-use crate::{link_effects, Effect, EffectAbout, Loss, Random, EFFECTS};
+use super::effect::{Effect, EffectState};
+use super::effects::{self, EffectAbout, EFFECTS};
+use super::loss::Loss;
+use crate::{link_effects, Random};
 use sojourn_units::{Instant, Span};
 
 /// When a packet arrives.

@@ -1,7 +1,7 @@
 //! Propagation delays that differ from packet to packet: for every host that has links.
 
-use crate::effects::EffectState;
-use crate::{Effect, Random};
+use super::effect::{Effect, EffectState};
+use crate::Random;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

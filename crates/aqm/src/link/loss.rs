@@ -1,7 +1,7 @@
 //! Packets that a link loses at random, apart from its queue: for every host that has links.
 
-use crate::effects::EffectState;
-use crate::{Effect, Random};
+use super::effect::{Effect, EffectState};
+use crate::Random;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;

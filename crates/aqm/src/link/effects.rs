@@ -1,6 +1,6 @@
 //! What a link may do to packets besides carrying them: one table, from which keys, counts, metrics and words follow.
 //!
-//! A new effect is a file below `effects`, its `mod`, its `pub use` and its entry here, as `duplicate` has them.
+//! A new effect is a file beside this one, its `mod`, its `use` and its entry here, as `duplicate` has them.
 //! [`link_effects!`] gives the table to another macro. What follows from an entry, and which macro makes it:
 //!
 //! | part | in |
@@ -12,12 +12,9 @@
 //! | its metric | `METRICS` of `sojourn_measure` |
 //! | options of `sojourn shell` and words of reports | [`EFFECTS`], which Python reads |
 
-mod duplicate;
-
-pub(crate) use crate::{Jittery, Lossy};
-pub(crate) use duplicate::Doubling;
-
-use sojourn_units::{Instant, Span};
+pub(crate) use super::duplicate::Doubling;
+pub(crate) use super::jitter::Jittery;
+pub(crate) use super::loss::Lossy;
 
 /// Gives all effects to the macro `$then`, behind what is `$given` to it in braces. An entry has a key, the key of the other
 /// direction, the type of the value (and its name in the JSON Schema, unless another entry gave it), then
@@ -111,43 +108,6 @@ macro_rules! link_effects {
             }
         }
     };
-}
-
-/// The value of an effect's key.
-pub trait Effect: Copy + PartialEq {
-    /// The longest by which it changes a delay.
-    fn most_delay(self) -> Span {
-        Span::ZERO
-    }
-
-    /// Packets may overtake each other.
-    fn reorders(self) -> bool {
-        false
-    }
-}
-
-/// The state of an effect, in one direction of a link. Also has `new(value, random)`, and its count as a field.
-pub(crate) trait EffectState {
-    /// The packet that has been sent at `sent` is lost.
-    fn loses(&mut self, sent: Instant) -> bool {
-        let _ = sent;
-        false
-    }
-
-    /// When a packet arrives that has been sent at `sent`, without this effect after `delay`.
-    fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
-        sent + delay
-    }
-
-    /// The packet arrives twice.
-    fn doubles(&mut self) -> bool {
-        false
-    }
-
-    /// The longest by which it may shorten a delay.
-    fn most_delay(&self) -> Span {
-        Span::ZERO
-    }
 }
 
 /// What programs beside the simulator need to know of an effect.
