@@ -13,7 +13,8 @@ from typing import Any, Final
 from crosscheck import linux, records
 from crosscheck.compare import Metric, Point, Run, measured
 from sojourn.studies.advise import search
-from sojourn.studies.advise.household import PING, Line, Shaper, network
+from sojourn.studies.advise.household import PING, network
+from sojourn.studies.advise.line import Line, Shaper
 
 RECORD: Final = "linux_advice.csv"
 GROUP: Final = "advice"

@@ -27,7 +27,7 @@ from run import KERNEL, LEAST_IDLE_SHARE, boot, image
 from sqm import scripts
 
 from sojourn.studies.advise import answer
-from sojourn.studies.advise.household import SITES
+from sojourn.studies.advise.line import SITES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from crosscheck.advised import HOUSEHOLDS, LINES, RECOMMENDED, TODAY, Household

@@ -25,7 +25,7 @@ from typing import Any, Final
 from run import HERE, KERNEL, boot, image
 
 from sojourn.studies.advise import Line, answer
-from sojourn.studies.advise.household import Shaper
+from sojourn.studies.advise.line import Shaper
 
 REPOSITORY: Final = "https://github.com/tohojo/sqm-scripts"
 COMMIT: Final = "95337de67a35b474d493966223f324eb1302adfc"

@@ -14,9 +14,6 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "sojourn"
 
-KNOWN = frozenset({"studies.advise", "studies.atlas"})
-"""Packages that still have a ring."""
-
 
 def modules(root: Path) -> dict[str, Path]:
     """Every module of the package by its name."""
@@ -59,16 +56,8 @@ def ring(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def test_there_is_no_ring_of_imports() -> None:
-    graph = arrows(PACKAGE)
-    parts = {name: ".".join(name.split(".")[1:3]) for name in graph}
-    with_ring = {part for part in KNOWN if ring(_within(graph, {name for name in graph if parts[name] == part}))}
-    assert with_ring == KNOWN, f"no ring any more, take it out of KNOWN: {KNOWN - with_ring}"
-    found = ring(_within(graph, {name for name in graph if parts[name] not in KNOWN}))
+    found = ring(arrows(PACKAGE))
     assert not found, "modules that import each other: " + " <- ".join(found)
-
-
-def _within(graph: Mapping[str, set[str]], names: set[str]) -> dict[str, set[str]]:
-    return {name: graph[name] & names for name in names}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from sojourn.base.units import bit_s
 from sojourn.cli import main
 from sojourn.model import linux_tcp
 from sojourn.studies.advise import Line, advise, answer, search
-from sojourn.studies.advise.household import Shaper, network
+from sojourn.studies.advise.household import network
+from sojourn.studies.advise.line import Shaper
 from sojourn.studies.advise.search import Advice, Outcome
 
 SLOW = {"rtt_ms": (20.0, 20.0), "needs": ("calls",)}

@@ -10,7 +10,8 @@ from typing import Any
 
 from sojourn.model.scheme import Scheme
 from sojourn.studies.advise import Line, answer, overheads
-from sojourn.studies.advise.household import Shaper, network
+from sojourn.studies.advise.household import network
+from sojourn.studies.advise.line import Shaper
 from sojourn.tc import values
 from sojourn.tc.kinds import KINDS
 

@@ -55,7 +55,8 @@ def add(verbs: Any) -> None:
 
 def _advise(options: argparse.Namespace) -> int:
     from sojourn.studies.advise import answer, search
-    from sojourn.studies.advise.household import Line, network
+    from sojourn.studies.advise.household import network
+    from sojourn.studies.advise.line import Line
 
     if (options.down is None) == (options.trace is None):
         raise SojournError("give either --down or --trace")

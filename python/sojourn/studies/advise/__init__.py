@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.studies.advise.household import NEEDS, Line
+from sojourn.studies.advise.line import NEEDS, Line
 from sojourn.studies.advise.search import Advice, advise
 
 __all__ = ["NEEDS", "Advice", "Line", "advise"]

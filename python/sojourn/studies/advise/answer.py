@@ -12,7 +12,7 @@ from sojourn.base import core
 from sojourn.model.scheme import Scheme
 from sojourn.results import metrics
 from sojourn.studies.advise import openwrt, overheads
-from sojourn.studies.advise.household import SITES
+from sojourn.studies.advise.line import SITES
 from sojourn.studies.advise.search import MEASURES, SURE
 from sojourn.tc.commands import commands as tc
 from sojourn.view import charts
@@ -22,7 +22,7 @@ from sojourn.view.report import page
 from sojourn.view.report.sections import Drawing, Section, code, items
 
 if TYPE_CHECKING:
-    from sojourn.studies.advise.household import Line, Shaper
+    from sojourn.studies.advise.line import Line, Shaper
     from sojourn.studies.advise.search import Advice, Outcome
 
 _WAN, _LAN = "eth0", "ifb0"

@@ -15,7 +15,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.studies.advise import overheads
 
 if TYPE_CHECKING:
-    from sojourn.studies.advise.household import Line, Shaper
+    from sojourn.studies.advise.line import Line, Shaper
 
 PLATFORM: Final = "openwrt"
 _LIMIT: Final = 1001

@@ -16,7 +16,8 @@ from sojourn.plan.runner import run
 from sojourn.results import metrics
 from sojourn.results.results import Results
 from sojourn.stats import Estimate, Floats, Quantity
-from sojourn.studies.advise.household import PING, Line, Shaper, network
+from sojourn.studies.advise.household import PING, network
+from sojourn.studies.advise.line import Line, Shaper
 
 PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "linux": ("cake besteffort", "fq_codel", "fq_pie", "codel", "pie"),

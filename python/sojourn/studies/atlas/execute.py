@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.model.scheme import Scheme
 from sojourn.plan import Plan, folder
 from sojourn.results.text import frame_as_csv
-from sojourn.stats import Estimate, Floats
+from sojourn.stats import Estimate
+from sojourn.studies.atlas import page
+from sojourn.studies.atlas.data import Atlas
 from sojourn.studies.atlas.needs import NEEDS, SCENARIOS, Need
 from sojourn.studies.atlas.ranks import Cell, ranked
 from sojourn.studies.characterize import cost, plans
@@ -33,60 +34,6 @@ _NONE: Final = np.array([], dtype=np.float64)
 COST: Final = Need(
     "cost", "CPU time", "CPU time a packet above tail drop, on this machine", "cost", "ns", True, lambda *_: _NONE, 0
 )
-
-
-@dataclass(frozen=True)
-class Atlas:
-    """Every scheme's number and rank for every need."""
-
-    schemes: tuple[Scheme, ...]
-    needs: tuple[Need, ...]
-    cells: dict[str, dict[str, Cell]]
-    """By need, then by label."""
-    replications: int
-    runs: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
-    """What the cells are the means of: a value a run, by need, then by label."""
-
-    def ordered(self) -> list[str]:
-        """Return the labels by the mean of their ranks, the best first."""
-        labels = [one.label for one in self.schemes]
-
-        def mean(label: str) -> float:
-            own = [self.cells[need.name][label].rank for need in self.needs]
-            known = [rank for rank in own if rank is not None]
-            return sum(known) / len(known) if known else float(len(labels))
-
-        return sorted(labels, key=mean)
-
-    def first(self, need: Need) -> list[str]:
-        """Return the labels of rank 1 of a need, the best mean first."""
-        cells = self.cells[need.name]
-        labels = [one.label for one in self.schemes if cells[one.label].rank == 1]
-        return sorted(labels, key=lambda label: cells[label].estimate.mean * (1 if need.lower else -1))
-
-    def frame(self) -> pd.DataFrame:
-        """Return the data: a row a need and scheme."""
-        rows = []
-        for need in self.needs:
-            for one in self.schemes:
-                cell = self.cells[need.name][one.label]
-                rows.append(
-                    {
-                        "need": need.name,
-                        "question": need.question,
-                        "unit": need.unit,
-                        "better": "lower" if need.lower else "higher",
-                        "plan": need.section,
-                        "scheme": one.label,
-                        "text": one.text,
-                        "mean": cell.estimate.mean,
-                        "low": cell.estimate.low,
-                        "high": cell.estimate.high,
-                        "replications": cell.estimate.replications,
-                        "rank": cell.rank,
-                    }
-                )
-        return pd.DataFrame(rows).astype({"rank": "Int64", "low": "float64", "high": "float64"})
 
 
 def every_scheme() -> tuple[Scheme, ...]:
@@ -136,8 +83,6 @@ def atlas(
     SojournError
         Fewer than two schemes, one label twice, a folder that cannot be written, failed runs.
     """
-    from sojourn.studies.atlas import page
-
     chosen = tuple(schemes) or every_scheme()
     labels = [one.label for one in chosen]
     if len(set(labels)) < max(2, len(labels)):

@@ -14,7 +14,7 @@ from sojourn.view.report.sections import Drawing, Section, tag
 
 if TYPE_CHECKING:
     from sojourn.model.scheme import Scheme
-    from sojourn.studies.atlas.execute import Atlas
+    from sojourn.studies.atlas.data import Atlas
     from sojourn.studies.atlas.needs import Need
     from sojourn.studies.atlas.ranks import Cell
     from sojourn.studies.characterize.networks import Setting

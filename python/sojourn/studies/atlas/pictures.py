@@ -12,7 +12,7 @@ from sojourn.view.canvas import Picture, is_wide, logarithmic, new_figure, point
 from sojourn.view.palette import INK, PAPER
 
 if TYPE_CHECKING:
-    from sojourn.studies.atlas.execute import Atlas
+    from sojourn.studies.atlas.data import Atlas
 
 _COLOURS: Final = LinearSegmentedColormap.from_list("ranks", ["#7fc6a4", "#f4f1e6", "#e0a58c"])
 _ROW: Final = 0.235
