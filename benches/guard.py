@@ -40,7 +40,7 @@ RECORD = Path(__file__).with_name("instructions.json")
 GROWTH_SIMULATED, GROWTH_ALGORITHM = 0.01, 0.03
 #: Measured besides the example of every algorithm.
 VARIANTS = {"dropping_function formula": "dropping_function formula min(1,max(0,(sojourn-5ms)/50ms))"}
-LINUX_TCP = runpy.run_path(str(ROOT / "python" / "sojourn" / "linux_tcp.py"))["KEYS"]
+LINUX_TCP = runpy.run_path(str(ROOT / "python" / "sojourn" / "model" / "linux_tcp.py"))["KEYS"]
 #: Options of `benches/speed`, by the name of the figure.
 SIMULATED = {
     "newreno": ["--congestion-control", "newreno"],
