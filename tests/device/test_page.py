@@ -239,7 +239,7 @@ def test_the_page_reads_without_javascript(device: Device) -> None:
             rows = driver.find_elements(By.CSS_SELECTOR, "#directions tbody tr")
             return [row.is_displayed() and bool(row.text) for row in rows]
 
-        assert wait.until(shown) == [True] * 22
+        assert wait.until(shown) == [True] * 24
         assert wait.until(lambda d: not d.find_element(By.ID, "charts").is_displayed())
         # It loads itself again.
         arrived = number(cell(driver, "arrived-a_to_b"))

@@ -132,7 +132,7 @@ def test_a_marked_run_is_no_success_with_strict(words: list[str], script: str, s
     command = [
         sys.executable,
         "-c",
-        f"{late}sys.exit(cli.main(sys.argv[1:]))",
+        f"{late}sys.exit(main(sys.argv[1:]))",
         "shell",
         "--down",
         "5Mbit/s",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from sojourn.base import core
 from sojourn.base.core import Document
 from sojourn.plan import execute, expand, loads, runner
 from sojourn.plan.identity import Run
@@ -45,7 +46,7 @@ traffic = { kind = "cbr", rate = "1 Mbit/s", packet_size = "500 B" }
 
 
 def document(text: str = SCENARIO) -> Document:
-    return sj.core.load(text, source="test")
+    return core.load(text, source="test")
 
 
 @pytest.mark.usefixtures("namespaces")
