@@ -218,8 +218,8 @@ def test_chaos_in_small() -> None:
     assert world.violations == []
     assert world.rounds == {"mtu": 1, "kill": 1}
     # Both hosts sent 200 frames a second for a second at least, in each of two rounds.
-    assert world.totals["frames in"] > 2 * 2 * 100
-    assert world.totals["unaccounted for"] == 0
+    assert world.ledger.totals["frames in"] > 2 * 2 * 100
+    assert world.ledger.totals["unaccounted for"] == 0
 
 
 def test_too_low_a_limit_of_locked_memory_is_named_with_the_command(make_lab: MakeLab) -> None:
