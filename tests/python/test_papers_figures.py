@@ -13,6 +13,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import stats
+from sojourn.base.core import SojournError
 from sojourn.cli.papers import chosen
 from sojourn.studies import papers
 from sojourn.studies.papers import figures, picture, report_figures
@@ -193,3 +194,13 @@ def test_a_time_series_that_saw_nothing_at_times_is_drawn() -> None:
     assert axes.lines[0].get_ydata()[[0, 2]].tolist() == [1.0, 3.0]
     assert axes.get_ylim()[1] >= 9
     assert "<svg" in drawn.svg()
+
+
+def test_only_takes_names_that_have_commas() -> None:
+    threshold = papers.load("threshold")
+    one, other = chosen(threshold, "Placements, NewReno"), chosen(threshold, "Queues, Linux Reno")
+    both = chosen(threshold, "Queues, Linux Reno, Placements, NewReno")
+    assert one != other
+    assert {one.name for one in both} == {found.name for found in (*one, *other)}
+    with pytest.raises(SojournError, match=r"did you mean `Placements, .*; Loss, Linux Reno; "):
+        chosen(threshold, "Placements, NewReno, Placements")

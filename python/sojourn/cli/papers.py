@@ -111,23 +111,43 @@ def _summary(name: str) -> tuple[int, int, str]:
 
 
 def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition]:
-    """Return the conditions of a figure, a table or a name; by default all, of ``quick`` those of main conclusions.
+    """Return the conditions of figures, tables or names, separated by commas, which a name may have, too.
+
+    Without names: all, of ``quick`` those of main conclusions.
 
     Raises
     ------
     SojournError
-        If nothing of it is run yet.
+        If nothing of a name is run yet.
     """
     main = {one.name for claim in paper.claims if claim.is_main for one in conditions_of(claim, paper.conditions)}
     if only is None:
         return [one for one in paper.conditions if size == "full" or not main or one.name in main]
-    if "," in only:
-        several = {one.name for part in only.split(",") for one in chosen(paper, part.strip(), size)}
-        return [one for one in paper.conditions if one.name in several]
-    wanted = only.casefold()
+    found: set[str] = set()
+    parts = [part.strip() for part in only.split(",")]
+    while parts:
+        longest = (count for count in range(len(parts), 0, -1) if _named(paper, ", ".join(parts[:count]), main))
+        count = next(longest, 0)
+        if not count:
+            alone = (one for one in paper.conditions if one.table or not one.sweep)
+            known = [figure.name for figure in figures.load(paper)]
+            known += [f"Table {one.table}" if one.table else one.name for one in alone] + [MAIN] * bool(main)
+            meant = suggest.hint(parts[0], known)
+            raise SojournError(
+                f"--only {parts[0]!r}: this study runs no figure or table of that name{meant}; "
+                f"use one of: {'; '.join(known)}"
+            )
+        found |= _named(paper, ", ".join(parts[:count]), main)
+        parts = parts[count:]
+    return [one for one in paper.conditions if one.name in found]
+
+
+def _named(paper: Paper, name: str, main: set[str]) -> set[str]:
+    """Return the names of the conditions of one figure, table or condition; none where there is no such name."""
+    wanted = name.casefold()
     found = {one.name for one in paper.conditions if wanted == f"table {one.table}" or fnmatchcase(one.name, wanted)}
     found = found or (main if wanted == MAIN else set())
-    found = found or {one.name for one in figures.conditions_of(paper, only)}
+    found = found or {one.name for one in figures.conditions_of(paper, name)}
     if not found:
         found = {
             one.name
@@ -138,15 +158,7 @@ def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition
         # A figure over a sweep is all of its points.
         sweeps = {one.traffic for one in paper.conditions if one.name in found and one.sweep}
         found |= {one.name for one in paper.conditions if one.traffic in sweeps}
-    if not found:
-        alone = (one for one in paper.conditions if one.table or not one.sweep)
-        known = [figure.name for figure in figures.load(paper)]
-        known += [f"Table {one.table}" if one.table else one.name for one in alone] + [MAIN] * bool(main)
-        meant = suggest.hint(only, known)
-        raise SojournError(
-            f"--only {only!r}: this study runs no figure or table of that name{meant}; use one of: {', '.join(known)}"
-        )
-    return [one for one in paper.conditions if one.name in found]
+    return found
 
 
 def _run(options: argparse.Namespace) -> int:
