@@ -77,7 +77,7 @@ def _scratch() -> str | None:
 def _changed_by(case: Case, watch: Callable[[Document], Document], written: Document) -> Iterator[str]:
     """Yield what another way to look at a scenario changes.
 
-    One case is left out (DESIGN.md, Simulator): acknowledgements of equal hosts that enter a line at one instant. Where
+    One case is left out (DESIGN.md, Simulator): acknowledgements of equal hosts that enter a line at one instant. If
     flows end at equal hosts, and the difference is gone when they start at random times, the law says nothing.
     """
     found = list(differences(case.report, case.run(watch(copied(case.document)), **written)))
