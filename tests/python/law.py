@@ -25,6 +25,8 @@ class Case:
     def __init__(self, made: Generated) -> None:
         self.made = made
         self.document = made.document
+        self.runs = 0
+        """How often the scenario was simulated, in one form or another."""
 
     @property
     def draw(self) -> Draw:
@@ -49,6 +51,7 @@ class Case:
     def run_text(self, document: Document, **task: Any) -> str:
         """Run a scenario; return its report as text."""
         series = (document.get("series") or {}).get("interval")
+        self.runs += 1
         done, text = _native.run_batch([json.dumps(document)], [(0, self.task(series=series, **task))])[0]
         if not done:
             raise Broken(text)

@@ -37,12 +37,14 @@ class Tally:
     """What became of the laws."""
 
     scenarios: int = 0
+    runs: int = 0
     held: Counter[str] = field(default_factory=Counter)
     broken: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     cpu_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, other: Tally) -> None:
         self.scenarios += other.scenarios
+        self.runs += other.runs
         self.held += other.held
         for name, spent in other.cpu_s.items():
             self.cpu_s[name] += spent
@@ -69,6 +71,7 @@ def try_all(numbers: Iterable[int], names: Iterable[str] | None = None) -> Tally
                 tally.broken.setdefault(one.name, []).append((number, found[0]))
             elif found is not None:
                 tally.held[one.name] += 1
+        tally.runs += case.runs
     return tally
 
 
@@ -101,7 +104,7 @@ def _table(tally: Tally, wall_s: float) -> str:
         )
     total = sum(tally.cpu_s.values())
     rows.append(
-        f"{tally.scenarios:,} scenarios, {total:.0f} s of CPU in {wall_s:.0f} s; "
+        f"{tally.scenarios:,} scenarios, {tally.runs:,} runs, {total:.0f} s of CPU in {wall_s:.0f} s; "
         f"{1e3 * total / max(1, tally.scenarios):.1f} ms a scenario"
     )
     return "\n".join(rows)
@@ -144,6 +147,8 @@ def main() -> int:
         with multiprocessing.get_context("forkserver").Pool() as pool:
             for done in pool.imap_unordered(_chunk, chunks):
                 tally.add(done)
+                for name, found in done.broken.items():
+                    print(f"{name}: {' '.join(str(number) for number, _ in found)}", file=sys.stderr, flush=True)
     for one in LAWS:
         found = sorted(tally.broken.get(one.name, ()))
         for number, what in found[: given.show]:

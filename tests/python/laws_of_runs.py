@@ -27,6 +27,7 @@ def order_and_threads_do_not_matter(case: Case) -> Iterator[str]:
     first = case.task(series=series)
     other = case.task(series=series, scheme=case.made.scheme if case.with_scheme else None, replication=1)
     text = json.dumps(case.document)
+    case.runs += 3
     both = _native.run_many(text, [other, first], 2, None)
     alone = _native.run_batch([text], [(0, other)])[0][1]
     for index, report in ((1, case.report), (0, json.loads(alone))):
@@ -116,6 +117,7 @@ def absence_changes_nothing(case: Case) -> Iterator[str]:
 @law("stepped", "A run that a program steps through is the same run.", once_in=3)
 def stepping_changes_nothing(case: Case) -> Iterator[str]:
     series = (case.document.get("series") or {}).get("interval")
+    case.runs += 1
     stepper = _native.Stepper(json.dumps(case.document), case.task(series=series))
     _, end = stepper.times_ns()
     draw = case.draw
@@ -257,6 +259,7 @@ def every_command_says_the_same(case: Case) -> Iterator[str]:
     require(case.with_scheme)
     scheme = core.parse_aqm(case.made.scheme)
     reports = [case.run(case.document, scheme=scheme, replication=number) for number in range(2)]
+    case.runs += 4
     network = sj.Network.from_dict(case.document)
     compared = sj.compare(network, {"a": scheme}, replicates=2, jobs=1, series=None, progress=False)
     yield from _otherwise("compare", compared, reports)
