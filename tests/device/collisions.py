@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from laboratory import FLOOD as FLOOD_PROGRAM
 from laboratory import Lab, LabError
 from packets import capture, udp
 
@@ -48,7 +49,8 @@ Flow = tuple[int, int]
 _SEND = """
 import sys, time
 from pathlib import Path
-from sojourn.real.device.flood import flood
+sys.path.insert(0, sys.argv[3])
+from flood import flood
 for text in Path(sys.argv[1]).read_text().split("\\n\\n"):
     frames = [bytes.fromhex(line) for line in text.split()]
     flood("eth0", frames, rate=0, count=len(frames))
@@ -137,7 +139,7 @@ def behind(lab: Lab, goes: Sequence[Sequence[int]]) -> set[Flow]:
     file.write_text("\n\n".join("\n".join(one.hex() for one in frames) for frames in [*texts, [last] * 3]))
     limit_s = 20 + 3 * pause_s * len(texts)
     finish = capture(lab, "server", count=10**9, seconds=limit_s, last=last)
-    sender = lab.start("client", sys.executable, "-c", _SEND, str(file), str(pause_s))
+    sender = lab.start("client", sys.executable, "-c", _SEND, str(file), str(pause_s), str(FLOOD_PROGRAM.parent))
     arrived: dict[int, list[Flow]] = {}
     for seen in finish():
         flow = struct.unpack("!HH", seen[34:38])
