@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -171,8 +172,9 @@ def note(line: Line) -> str:
     """Return what the numbers are of."""
     site = SITES[line.site]
     return (
-        f"Mean ± half-width of the 95 % interval, {SURE} replications, simulated: {site.downloads} downloads and "
-        f"{site.uploads} uploads beside the other needs. The download is that of transfers, pages and video."
+        f"Mean ± half-width of its 95 % interval, {SURE} replications, simulated: {site.downloads} downloads and "
+        f"{site.uploads} uploads beside the other needs. The download is that of transfers, pages and video. One "
+        f"measurement varies more: 95 % of single runs are within {math.sqrt(SURE + 1):.1f} times the half-width."
     )
 
 
