@@ -120,36 +120,17 @@ def schema() -> Document:
 
 
 def parse_aqm(text: str) -> str:
-    """Return the canonical form of a tc-style text.
-
-    Raises
-    ------
-    SojournError
-        Unknown algorithm or parameter, missing unit, impossible value.
-    """
+    """Return the canonical form of a tc-style text."""
     with errors.of_kind(errors.SchemeError):
         return _native.parse_aqm(text)
 
 
 def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
-    """Parse and check a scenario document.
+    """Parse and check a scenario document: TOML, or JSON if it starts with a brace.
 
     The content of files that it names (traces, changes) becomes part of it. They are found from the folder of
     `source` if that is a file, else from the working folder; a trace may also be one of :func:`shipped_traces`.
-
-    Parameters
-    ----------
-    text
-        TOML, or JSON if it starts with a brace.
-    source
-        What messages call it: a file name.
-    sets
-        Overrides ``key=value`` with dotted paths.
-
-    Raises
-    ------
-    SojournError
-        Anything that the schema does not allow; the message names file, line, key and what is allowed.
+    Messages name `source`, line, key and what is allowed. `sets` are overrides ``key=value`` with dotted paths.
     """
     read = partial(_content, folder=Path(source).parent if Path(source).is_file() else Path())
     with errors.of_kind(errors.ScenarioError):
@@ -160,16 +141,10 @@ def load(text: str, *, source: str, sets: Sequence[str] = ()) -> Document:
 def inert(
     scenario: Mapping[str, Any], schemes: Sequence[tuple[str, str]], *, on_device: bool
 ) -> list[dict[str, str]]:
-    """Return the settings that have no effect in the runs of a scenario: where, what, and a sentence.
+    """Return the settings that have no effect in the runs of a canonical scenario: where, what, and a sentence.
 
-    Parameters
-    ----------
-    scenario
-        Canonical.
-    schemes
-        Label and text of each in the queues under test; an empty text for the queues as they are written.
-    on_device
-        A device has the link, and its traffic is not that of the scenario.
+    `schemes` has label and text of each in the queues under test; an empty text stands for the queues as they are
+    written. `on_device`: a device has the link, and its traffic is not that of the scenario.
     """
     found: list[dict[str, str]] = json.loads(_native.inert(json.dumps(scenario), list(schemes), on_device))
     return found
@@ -182,13 +157,7 @@ def shipped_traces() -> dict[str, Path]:
 
 
 def file_beside(name: str, folder: Path) -> Path:
-    """Return a file that a scenario names, or that of the trace that comes with the package.
-
-    Raises
-    ------
-    SojournError
-        There is none.
-    """
+    """Return a file that a scenario names, or that of the trace that comes with the package."""
     shipped = shipped_traces()
     file = folder / name
     if name in shipped and not file.is_file():
@@ -200,13 +169,7 @@ def file_beside(name: str, folder: Path) -> Path:
 
 
 def read_beside(name: str, folder: Path) -> str:
-    """Return the text of a file that a scenario names, or of the trace that comes with the package.
-
-    Raises
-    ------
-    SojournError
-        There is none, it cannot be read, it is too long, or it is a capture.
-    """
+    """Return the text of a file that a scenario names, or of the trace that comes with the package; no capture."""
     file = file_beside(name, folder)
     if file.suffix in CAPTURES:
         raise errors.ScenarioError(f"{str(file)!r} is a capture; allowed: text (`sojourn trace` sums up captures)")
@@ -231,19 +194,11 @@ def run_many(
     jobs: int,
     progress: Callable[[int, float], None] | None = None,
 ) -> list[Document]:
-    """Run tasks of one scenario on `jobs` threads; result k belongs to task k.
+    """Run tasks of one canonical scenario on `jobs` threads; result k belongs to task k.
 
-    Parameters
-    ----------
-    scenario
-        A canonical scenario, from :func:`load`.
-    tasks
-        ``scheme`` (text or None for the scenario as written), ``seed``, ``replication``,
-        ``series`` (sampling interval or None).
-    jobs
-        Number of threads.
-    progress
-        Called with the number of finished tasks and the fraction of all work done.
+    A task has ``scheme`` (text or None for the scenario as written), ``seed``, ``replication`` and ``series``
+    (sampling interval or None). `progress` is called with the number of finished tasks and the fraction of all work
+    done.
     """
     reports = run_reports(scenario, tasks, jobs=jobs, progress=progress)
     return [report.document() for report in reports]
@@ -307,18 +262,8 @@ def run_batch(
 ) -> list[tuple[bool, str]]:
     """Run tasks of several scenarios one after the other in this thread; a failing run stops no other.
 
-    Parameters
-    ----------
-    scenarios
-        Canonical scenarios as JSON text.
-    tasks
-        Which scenario, and the task as JSON text, see :func:`run_many`.
-    stop
-        Ends the batch at once when it is set; what had not finished then failed as ``stopped``.
-
-    Returns
-    -------
-    list of tuple
-        For each task whether it went well, and its report as JSON text or what went wrong.
+    Tasks name the place of their scenario; all are JSON texts, as in :func:`run_many`. When `stop` is set the batch
+    ends at once; what had not finished then failed as ``stopped``. For each task the result says whether it went
+    well, and has its report as JSON text or what went wrong.
     """
     return _native.run_batch(list(scenarios), list(tasks), stop)

@@ -83,13 +83,7 @@ def terminal(text: object) -> str:
 
 
 class Stdout:
-    """Standard output of a command, which moves no cursor, whatever is printed.
-
-    Parameters
-    ----------
-    inner
-        What takes the text.
-    """
+    """Standard output of a command, which moves no cursor, whatever is printed."""
 
     def __init__(self, inner: TextIO) -> None:
         self._inner = inner

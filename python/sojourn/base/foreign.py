@@ -70,19 +70,8 @@ Name: TypeAlias = str | os.PathLike[str]
 def locate(path: Name, *, within: Name | None = None, most: int | None = LONGEST) -> Path:
     """Return where a file is, for what opens it itself: an ordinary file, its links followed.
 
-    Parameters
-    ----------
-    path
-        Of the file, as messages call it.
-    within
-        A folder that the file must be in.
-    most
-        Most bytes; None for any number.
-
-    Raises
-    ------
-    OSError
-        If there is no such file, or it is refused.
+    `within` is a folder that the file must be in, `most` the most bytes (None for any number). What is refused raises
+    an OSError.
     """
     place = Path(path)
     if _is_given(place):
@@ -125,27 +114,13 @@ def read_bytes(path: Name, *, within: Name | None = None, most: int = LONGEST) -
 
 
 def read_text(path: Name, *, within: Name | None = None, most: int = LONGEST, encoding: str = "utf-8-sig") -> str:
-    r"""Return the text of a file; its lines end with ``\n``.
-
-    Raises
-    ------
-    UnicodeDecodeError
-        If it is no text of that encoding.
-    """
+    r"""Return the text of a file; its lines end with ``\n``."""
     content = read_bytes(path, within=within, most=most)
     return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def document(path: Name, *, within: Name | None = None, most: int = LONGEST) -> Any:
-    """Return a document in JSON, its names checked by :func:`check_names`.
-
-    Raises
-    ------
-    SojournError
-        If it is nested too deeply, or a name is not one line of text.
-    UnicodeDecodeError, json.JSONDecodeError
-        If it is no text, or not JSON.
-    """
+    """Return a document in JSON, its names checked by :func:`check_names`."""
     found = nesting.loads_json(read_text(path, within=within, most=most), path)
     check_names(found, path)
     return found
@@ -153,18 +128,6 @@ def document(path: Name, *, within: Name | None = None, most: int = LONGEST) -> 
 
 def check_names(document: object, what: object) -> None:
     r"""Refuse a document with a text, other than a description, that is not one line, as scenarios do.
-
-    Parameters
-    ----------
-    document
-        Tables and lists, not nested too deeply.
-    what
-        What the message calls it.
-
-    Raises
-    ------
-    SojournError
-        If it has one.
 
     Examples
     --------
@@ -206,19 +169,8 @@ def unpacked(content: bytes, path: Name) -> bytes:
 def table(path: Name, *, within: Name | None = None, **which: Any) -> pa.Table:
     """Return a table of Parquet whose texts are lines of text, as the names of scenarios are.
 
-    Parameters
-    ----------
-    path, within
-        As in :func:`locate`.
-    **which
-        Columns and filters, as ``pyarrow.parquet.read_table`` has them.
-
-    Raises
-    ------
-    OSError
-        If it is refused, would need more than :data:`LARGEST_TABLE` bytes, or has a text of several lines.
-    pyarrow.ArrowException
-        If it is not Parquet.
+    `which` are columns and filters, as ``pyarrow.parquet.read_table`` has them. A file that is refused, would need
+    more than :data:`LARGEST_TABLE` bytes, or has a text of several lines raises an OSError.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -9,15 +9,7 @@ from typing import Any
 
 
 def names(package: str, home: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
-
-    Parameters
-    ----------
-    package
-        Its name.
-    home
-        The names that each module has for it.
-    """
+    """Return the ``__getattr__`` of a package, from the names that each module has for it."""
     module_of = {name: module for module, of in home.items() for name in of}
 
     def get(name: str) -> Any:

@@ -22,18 +22,6 @@ _LONG_KEY: Final = re.compile(rf"(?:^|[\[{{,])[ \t]*{_PART}(?:[ \t]*\.[ \t]*{_PA
 def check(document: object, what: str) -> None:
     """Refuse a document with more than 128 levels of tables and lists.
 
-    Parameters
-    ----------
-    document
-        Tables and lists of anything.
-    what
-        What the message calls it.
-
-    Raises
-    ------
-    SojournError
-        If it is nested more deeply.
-
     Examples
     --------
     >>> check({"a": [[1]]}, "the plan")
@@ -53,20 +41,7 @@ def _inner(outer: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
 
 
 def loads_toml(text: str, source: object) -> dict[str, Any]:
-    """Read a document in TOML.
-
-    Parameters
-    ----------
-    text
-        The document.
-    source
-        What messages call it.
-
-    Raises
-    ------
-    SojournError
-        If it is not TOML, or is nested more than 128 levels deep.
-    """
+    """Read a document in TOML of at most 128 levels."""
     if _LONG_KEY.search(text):
         raise SojournError(f"{source}: the document {TOO_DEEP}")
     try:
@@ -81,15 +56,7 @@ def loads_toml(text: str, source: object) -> dict[str, Any]:
 
 
 def loads_json(text: str, source: object) -> Any:
-    """Read a document in JSON.
-
-    Raises
-    ------
-    SojournError
-        If it is nested more than 128 levels deep.
-    json.JSONDecodeError
-        If it is not JSON.
-    """
+    """Read a document in JSON of at most 128 levels; what is no JSON raises a json.JSONDecodeError."""
     try:
         document = json.loads(text)
     except RecursionError:

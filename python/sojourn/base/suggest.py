@@ -38,15 +38,6 @@ def hint(given: str, known: Iterable[str]) -> str:
 def unknown(what: str, given: str, known: Iterable[str]) -> str:
     """Return the message for an unknown name.
 
-    Parameters
-    ----------
-    what
-        The kind of name: ``metric``.
-    given
-        The name.
-    known
-        What is allowed.
-
     Examples
     --------
     >>> unknown("scheme", "cdel", ["codel", "pie"])

@@ -16,16 +16,6 @@ def dumps(document: Mapping[str, Any]) -> str:
     Keys whose value is None are left out. Lists of tables become ``[[name]]`` blocks,
     tables inside a block become ``[name.key]`` blocks or inline tables when they hold plain values.
 
-    Parameters
-    ----------
-    document
-        Strings, numbers, booleans, lists and tables, nested.
-
-    Raises
-    ------
-    TypeError
-        If a value has no form in TOML.
-
     Examples
     --------
     >>> print(dumps({"name": "x", "links": [{"from": "a", "start": {"every": "1 s"}}]}), end="")

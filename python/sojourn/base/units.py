@@ -182,13 +182,7 @@ def from_ns(nanoseconds: int) -> Quantity:
 
 
 def to_ns(name: str, value: Time) -> int:
-    """Return a time as whole nanoseconds.
-
-    Raises
-    ------
-    TypeError, SojournError
-        As :func:`as_text`, and if the text is not a number and a unit of time.
-    """
+    """Return a time as whole nanoseconds; errors as of :func:`as_text`."""
     text = as_text(name, value, "time")
     found = re.fullmatch(rf"({NUMBER}) *(ns|us|ms|s)", text)
     if not found:
@@ -200,13 +194,7 @@ def to_ns(name: str, value: Time) -> int:
 
 
 def to_bit_s(name: str, value: Rate) -> float:
-    """Return a rate in bit/s.
-
-    Raises
-    ------
-    TypeError, SojournError
-        As :func:`as_text`, and if the text is not a number and a unit of rate.
-    """
+    """Return a rate in bit/s; errors as of :func:`as_text`."""
     text = as_text(name, value, "rate")
     found = re.fullmatch(rf"({NUMBER}) *(\S+)", text)
     if not found or found[2] not in BIT_S:
@@ -215,23 +203,10 @@ def to_bit_s(name: str, value: Rate) -> float:
 
 
 def as_text(name: str, value: object, dimension: Dimension) -> str:
-    """Write a quantity as a scenario document has it.
+    """Write a quantity as a scenario document has it; messages call it `name`.
 
-    Parameters
-    ----------
-    name
-        The parameter's name, for the message.
-    value
-        What the caller passed.
-    dimension
-        What the parameter measures.
-
-    Raises
-    ------
-    TypeError
-        If `value` is a bare number, or no quantity.
-    SojournError
-        If `value` has a unit of another dimension, is the text of a bare number, or is a negative timedelta.
+    A bare number, and what is no quantity, is a TypeError; a unit of another dimension, the text of a bare number,
+    and a negative timedelta are a SojournError.
     """
     match value:
         case Quantity():
@@ -280,24 +255,12 @@ def auto_interval_ns(duration: str) -> int:
 
 
 def rate_bit_s(text: str, where: str) -> int:
-    """Return a rate such as ``10 Mbit/s`` in bit/s.
-
-    Raises
-    ------
-    SojournError
-        If the text is not a rate above 0.
-    """
+    """Return a rate above 0, such as ``10 Mbit/s``, in bit/s."""
     return _quantity(text, _WHOLE_BIT_S, where, 'a rate above 0 with its unit, as in "10 Mbit/s"')
 
 
 def time_ns(text: str, where: str) -> int:
-    """Return a time such as ``5 ms`` in nanoseconds.
-
-    Raises
-    ------
-    SojournError
-        If the text is not a time above 0.
-    """
+    """Return a time above 0, such as ``5 ms``, in nanoseconds."""
     return _quantity(text, _NANOSECONDS, where, 'a time above 0 with its unit, as in "5 ms"')
 
 

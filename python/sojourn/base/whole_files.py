@@ -18,10 +18,7 @@ _LONGEST_LOG: Final = 1 << 30
 def put(file: Path, content: bytes) -> None:
     """Write a temporary file, flush it to the disk and rename it; after :func:`flush` of the folder this is durable.
 
-    Raises
-    ------
-    OSError
-        If that fails; the file is then as it was before.
+    If that fails, the file is as it was before.
     """
     partial = file.with_name(file.name + PARTIAL)
     try:
@@ -65,12 +62,7 @@ def append(log: Path, entries: Iterable[Any]) -> None:
 def replay(log: Path, take: Callable[[Any], None]) -> None:
     """Hand every entry of a log to `take`, and drop from the file what a kill cut short or `take` refuses.
 
-    Parameters
-    ----------
-    log
-        Written by :func:`append`; it may be missing.
-    take
-        Refuses an entry by a ValueError, KeyError or TypeError.
+    It refuses an entry by a ValueError, KeyError or TypeError. The log may be missing.
     """
     raw = foreign.read_bytes(log, within=log.parent, most=_LONGEST_LOG) if log.exists() else b""
     whole = b""

@@ -53,14 +53,7 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def listed(names: Sequence[str], nothing: str = "") -> str:
-    """Return the names as a sentence has them.
-
-    Parameters
-    ----------
-    names
-        What is listed, in order.
-    nothing
-        The text if there are no names.
+    """Return the names as a sentence has them; `nothing` if there are none.
 
     Examples
     --------

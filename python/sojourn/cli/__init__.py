@@ -124,13 +124,7 @@ class _Verbs:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name; by default those of the process.
-    """
+    """Run one command, by default that of the process, and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     shown = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"sojourn: warning: {visible(message)}\n"
@@ -172,10 +166,7 @@ def _silence() -> None:
 def parser(verb: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of the whole command line, or of one verb beside the names of the others.
 
-    Parameters
-    ----------
-    verb
-        The only one whose module is imported; another text imports none. None imports all.
+    Only the module of `verb` is imported, none where it is no verb, and all where it is None.
     """
     top = _Parser(
         prog="sojourn",

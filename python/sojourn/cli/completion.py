@@ -37,13 +37,7 @@ def _print(text: str) -> int:
 
 
 def script(shell: str) -> str:
-    """Return the script for a shell.
-
-    Parameters
-    ----------
-    shell
-        ``bash``, ``zsh`` or ``fish``.
-    """
+    """Return the script for a shell."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](program())
 
 

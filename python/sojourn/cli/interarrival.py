@@ -66,21 +66,11 @@ def _run(options: argparse.Namespace) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Spacing:
-    """The modes of inter-arrival times at a queue.
+    """The modes of inter-arrival times at a queue; ``all``: the spacings at each queue, of all queues together.
 
-    Parameters
-    ----------
-    queue
-        Its name; ``all``: the spacings at each queue, of all queues together.
-    arrivals_packets
-        Mean a run.
-    mode_ms
-        The mode in whole ms of most runs, the smallest of equals.
-    runs, of
-        How many runs have it, and in how many packets came.
-    fine_ms, fine_half_width_ms
-        Mean of the middle of the most frequent bin of 0.01 ms, and half-width of its 95 % interval; None without
-        spacings below 49.5 ms, and of a single run.
+    `mode_ms` is the mode in whole ms of most runs, the smallest of equals: `runs` have it, of those in which packets
+    came. `fine_ms` is the mean of the middle of the most frequent bin of 0.01 ms, with the half-width of its 95 %
+    interval; None without spacings below 49.5 ms, and of a single run.
     """
 
     queue: str
@@ -93,13 +83,7 @@ class Spacing:
 
 
 def measure(results: Results) -> list[Spacing]:
-    """Return the modes of each queue under test that saw arrivals, the busiest first.
-
-    Parameters
-    ----------
-    results
-        Of one scheme, a FIFO.
-    """
+    """Return the modes of each queue under test that saw arrivals, the busiest first, of one scheme, a FIFO."""
     queues = results.queues[results.queues["under_test"]]
     together = results.queues[results.queues["queue"] == headline.ALL]
     # One queue under test is all there are.

@@ -68,21 +68,7 @@ def add_out(
     required: bool = False,
     default: str | None = None,
 ) -> None:
-    """Add ``--out``, and ``--force``, without which the command does not replace anything.
-
-    Parameters
-    ----------
-    parser
-        The command's.
-    help
-        Help text: what is written.
-    metavar
-        ``DIR`` or ``FILE``.
-    required
-        Whether ``--out`` must be given.
-    default
-        Its value if it is not given; the help text names it.
-    """
+    """Add ``--out``, and ``--force``, without which the command does not replace anything."""
     text = help if default is None else f"{help} (default {default})"
     parser.add_argument("--out", metavar=metavar, required=required, default=default, help=text)
     add_force(parser)

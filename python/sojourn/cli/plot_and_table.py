@@ -84,11 +84,6 @@ def _add_at(parser: argparse.ArgumentParser) -> None:
 def inches(text: str) -> float:
     """Return a width in inches.
 
-    Raises
-    ------
-    SojournError
-        Not a width, or an impossible one.
-
     Examples
     --------
     >>> round(inches("85mm"), 2)
@@ -115,13 +110,7 @@ def draw(options: argparse.Namespace) -> None:
 
 
 def write(make: Callable[[], Picture], target: Path, width: float, *, force: bool) -> None:
-    """Draw a picture for a width in inches, write it in the format of the file's name, and print that name.
-
-    Raises
-    ------
-    SojournError
-        If the name has another ending than :data:`FORMATS`, or the file is there and `force` is not set.
-    """
+    """Draw a picture for a width in inches, write it in the format of the file's name, and print that name."""
     from sojourn.plan import folder
     from sojourn.view import canvas
 

@@ -16,21 +16,7 @@ TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def in_base_unit(name: str, given: str, units: Mapping[str, float]) -> float:
-    """Return a quantity in the unit whose factor is 1.
-
-    Parameters
-    ----------
-    name
-        Of the option.
-    given
-        Its value, as in ``20 Mbit/s``.
-    units
-        The units that are allowed, each with its factor.
-
-    Raises
-    ------
-    SojournError
-        If it is no number above 0 with such a unit.
+    """Return the value of an option above 0, as in ``20 Mbit/s``, in the unit whose factor is 1.
 
     Examples
     --------

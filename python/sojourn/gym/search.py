@@ -35,12 +35,7 @@ class Policy:
 def play(episodes: Episodes, policies: Sequence[Policy], begins: Sequence[tuple[int, int]]) -> Floats:
     """Play one episode in each environment, each with its policy: the mean reward of a step.
 
-    Parameters
-    ----------
-    policies
-        One for each environment.
-    begins
-        Network and seed of each environment's episode.
+    `begins` has network and seed of each environment's episode.
     """
     episodes.begin([(number, *begin) for number, begin in enumerate(begins)])
     weights = np.stack([policy.weights for policy in policies])

@@ -65,13 +65,7 @@ class Table:
                 self.keys[key.parameter] = key
 
     def document(self, function: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table with the arguments that are not None.
-
-        Raises
-        ------
-        TypeError
-            An argument is missing, or unknown, or a bare number.
-        """
+        """Return the table with the arguments that are not None; missing and unknown ones are a TypeError."""
         for name in given:
             if name not in self.keys:
                 hint = suggest.hint(name, self.keys)
@@ -86,19 +80,7 @@ class Table:
     def function(
         self, name: str, first: Mapping[str, str], returns: str, make: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """Return the function `name` of the keys.
-
-        Parameters
-        ----------
-        name
-            Its qualified name.
-        first
-            Positional parameters before the keys, with their types.
-        returns
-            The type of what it returns.
-        make
-            What makes that of the document's table and the positional arguments.
-        """
+        """Return the function of the keys; `make` gets the document's table and what is positional."""
         short = name.rsplit(".", 1)[-1]
 
         def build(*positional: Any, **given: Any) -> Any:

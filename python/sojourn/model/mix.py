@@ -16,22 +16,7 @@ from sojourn.model.parts import Traffic
 def flows(
     document: core.Document, traffic: Sequence[Traffic], ends: tuple[str | None, str | None]
 ) -> list[Mapping[str, Any]]:
-    """Return the arguments of :meth:`sojourn.Network.flow` for each kind of traffic.
-
-    Parameters
-    ----------
-    document
-        Of the network.
-    traffic
-        What is added.
-    ends
-        Server and client, where they are said.
-
-    Raises
-    ------
-    SojournError
-        If the network has no such nodes.
-    """
+    """Return the arguments of :meth:`sojourn.Network.flow` for each kind of traffic, between server and client."""
     source, sink = _ends(document, ends)
     taken = {str(flow["name"]) for flow in document.get("flows", ())}
     found: list[Mapping[str, Any]] = []

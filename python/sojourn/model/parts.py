@@ -36,17 +36,7 @@ class Part(Mapping[str, Any]):
 class Traffic(Part):
     """What a flow sends. Sizes and rates are the application's payload.
 
-    Parameters
-    ----------
-    table
-        As the scenario has it.
-    count
-        Users or flows of it, for :meth:`Network.add`.
-
-    Raises
-    ------
-    SojournError
-        If the count is no positive whole number.
+    `count` are users or flows of it, for :meth:`Network.add`.
     """
 
     __slots__ = ("count",)

@@ -89,13 +89,7 @@ def source(
 
 
 def words(account: Mapping[str, Any]) -> dict[str, str]:
-    """Return what became of the frames of a capture, in words: what is counted, and the count.
-
-    Parameters
-    ----------
-    account
-        As the compiled core makes it; an empty one says nothing.
-    """
+    """Return what became of the frames of a capture, in words: what is counted, and the count."""
     if not account:
         return {}
     skipped = account.get("skipped", {})

@@ -153,15 +153,7 @@ def aqm(name: str, *, label: str = "", **parameters: Quantity | timedelta | str 
 
 
 def as_schemes(schemes: Schemes) -> tuple[Scheme, ...]:
-    """Check a list of schemes, or a mapping of labels to schemes.
-
-    Raises
-    ------
-    TypeError
-        One scheme instead of a list.
-    SojournError
-        A bad scheme, none at all, or one label twice.
-    """
+    """Check a list of schemes, or a mapping of labels to schemes: at least one, and no label twice."""
     if isinstance(schemes, str | Scheme):
         raise TypeError("schemes must be a list of schemes, or a mapping of labels to schemes")
     if isinstance(schemes, Mapping):
@@ -226,11 +218,6 @@ def labelled(text: str) -> Scheme:
 
 def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]) -> Scheme:
     """Return a scheme with some parameters changed, under the same label.
-
-    Raises
-    ------
-    SojournError
-        Unknown parameter, missing unit, impossible value.
 
     Examples
     --------

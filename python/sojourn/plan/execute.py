@@ -49,21 +49,11 @@ PARTS = 200
 
 @dataclass
 class CellState:
-    """The progress of a cell.
+    """The progress of a cell; `target` is the number of replications that it needs, as far as is known.
 
-    Parameters
-    ----------
-    cell
-        The cell.
-    target
-        The number of replications that it needs, as far as is known.
-    values
-        The metrics of finished replications: by replication, then by metric; of several queues under test also by
-        queue, ``utilisation@left->right``.
-    failed
-        Replications that failed, and why.
-    fingerprints
-        Fingerprints of replications with all their metrics, as long as the known ones are the same in all.
+    `values` has the metrics of finished replications, and of several queues under test those of each queue, as
+    ``utilisation@left->right``. `fingerprints` are of replications with all their metrics, as long as the known ones
+    are the same in all.
     """
 
     cell: Cell
@@ -155,25 +145,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of running a plan.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    folder
-        Of the store.
-    cells
-        How far each cell is.
-    ran
-        Runs made now.
-    found
-        Runs that were there before.
-    failures
-        Runs that failed.
-    stopped
-        Whether ``max_runs`` ended it.
-    """
+    """The result of running a plan: runs made now (`ran`), runs that were there before (`found`), and failures."""
 
     plan: Plan
     folder: Path
@@ -199,7 +171,7 @@ def run(
     Parameters
     ----------
     plan
-        What to run; checked whole first. Cells are checked already, and may be those of several plans.
+        Checked whole before anything runs; cells are checked already, and may be those of several plans.
     folder
         The store, made if it is not there.
     jobs
@@ -208,16 +180,6 @@ def run(
         Address, or scheduler file, of a Dask cluster to run on instead.
     force
         Repeat what the store holds, also of another build of the code.
-    max_runs
-        Stop after so many.
-    watch
-        Shows the progress.
-
-    Raises
-    ------
-    SojournError
-        Impossible cells, a store that cannot be written or holds these runs from another build, workers of another
-        build.
     """
     for name, value in (("jobs", jobs), ("max_runs", max_runs)):
         if value is not None and value < 1:
@@ -490,15 +452,7 @@ def _wanted(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _measured(runs: pa.Table, queues: pa.Table, names: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return metrics by run; with several queues under test, those of queues and the utilisation of each, too.
-
-    Parameters
-    ----------
-    runs, queues
-        Tables of a store.
-    names
-        Of metrics, also of a named queue.
-    """
+    """Return metrics by run; with several queues under test, those of queues and the utilisation of each, too."""
     of_runs, of_queues = _wanted(names)
     columns = {name: _column(runs, name) for name in of_runs}
     found = {
@@ -605,15 +559,7 @@ REAL_MORE_S = 3.0
 
 @dataclass(frozen=True)
 class Pilot:
-    """The results of the pilot runs.
-
-    Parameters
-    ----------
-    runs
-        Runs made.
-    run_s
-        Mean processor time of one.
-    """
+    """The number of pilot runs, and the mean processor time of one."""
 
     runs: int
     run_s: float
@@ -623,11 +569,6 @@ def pilot(cells: Cells) -> Pilot:
     """Run replication 0 of cells from all parts of the plan until the time is over; at least one run.
 
     Runs on real packets take their duration, and none is made.
-
-    Raises
-    ------
-    SojournError
-        If one of them fails.
     """
     if cells.plan.world == REAL:
         spans = [to_ns("duration", json.loads(cells.scenarios[cell.scenario])["duration"]) / 1e9 for cell in cells]

@@ -43,17 +43,7 @@ class Executor(Protocol):
 
 
 class Local:
-    """Threads of this process that take batches from a queue.
-
-    Parameters
-    ----------
-    width
-        Number of threads.
-    note
-        Where the runs are done.
-    stop
-        Stops batches that are under way.
-    """
+    """Threads of this process that take batches from a queue; `stop` ends batches that are under way."""
 
     def __init__(self, width: int, note: str, stop: Callable[[], None]) -> None:
         self.width = width

@@ -183,13 +183,6 @@ def combined(name: str, several: Sequence[Cells]) -> Cells:
     """Return the cells of several plans as those of one, so that they run together; a run in two plans is one cell.
 
     Goals and metrics are those of the first.
-
-    Parameters
-    ----------
-    name
-        Of the whole, for messages; a store keeps the plans that it is made of.
-    several
-        One at least.
     """
     found: dict[Run, Cell] = {}
     scenarios: dict[str, str] = {}

@@ -40,25 +40,9 @@ _FLENT_EPOCH: Final = 946_684_800.0
 
 
 def write(cells: Cells, store: Store, kind: str, target: Path, *, table: str = "runs") -> list[Path]:
-    """Write a plan's results into a file, or for Flent and Parquet of every table into a folder.
+    """Write a plan's results into a file, or for Flent and Parquet of every table into a folder; return the files.
 
-    Parameters
-    ----------
-    cells
-        Of the plan.
-    store
-        Where its runs are.
-    kind
-        One of :data:`FORMATS`.
-    target
-        What to write.
-    table
-        For CSV and Parquet: which data set.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written. The same results give the same bytes.
+    The same results give the same bytes.
     """
     return FORMATS[kind](cells, store, target, table)
 
@@ -215,14 +199,6 @@ def flent(
     means
         The run's metrics ``goodput_bit_s``, ``sojourn_ms_mean`` and ``jain_index``, and the goodput of each flow by
         the name of its series.
-    title
-        Of the run.
-    length_s
-        Of the run in seconds.
-    warm_up_s
-        What is left out at its beginning.
-    note
-        Goes into the file.
 
     References
     ----------

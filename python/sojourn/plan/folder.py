@@ -69,16 +69,8 @@ def _prefix(target: Path) -> str:
 def leftovers(folder: str | Path) -> dict[str, Any]:
     """Return what :func:`staged` would leave if this process were killed, for another process to remove.
 
-    Parameters
-    ----------
-    folder
-        The place.
-
-    Returns
-    -------
-    dict
-        ``parent``, the folder that holds the hidden one; ``prefix`` and ``suffix`` of its name; ``made``, the folders
-        that are not there yet, the innermost first.
+    ``parent`` is the folder that holds the hidden one; ``prefix`` and ``suffix`` are of its name; ``made`` are the
+    folders that are not there yet, the innermost first.
     """
     target = _absolute(folder)
     made = [str(parent) for parent in target.parents if not parent.exists()]
@@ -87,22 +79,10 @@ def leftovers(folder: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def staged(folder: str | Path, *, force: bool = True) -> Iterator[Path]:
-    """Give a hidden folder beside `folder` that takes its place when the block ends well.
+    """Give a hidden folder that takes the place of `folder` when the block ends well.
 
-    Entering checks that the place can be written, so a long run does not end in an error.
-    If the block fails or is interrupted, nothing remains.
-
-    Parameters
-    ----------
-    folder
-        The place.
-    force
-        Whether to replace earlier results that it holds.
-
-    Raises
-    ------
-    SojournError
-        If `folder` is a file, holds anything that is not Sojourn's, or cannot be written.
+    Entering checks that the place can be written, so a long run does not end in an error. If the block fails or is
+    interrupted, nothing remains. `force` replaces earlier results.
     """
     target = _absolute(folder)
     refuse_foreign(target, Path(folder))
@@ -215,13 +195,7 @@ def now() -> str:
 
 
 def read(folder: str | Path, kind: type[Results]) -> Results:
-    """Read a run folder as results of this class.
-
-    Raises
-    ------
-    SojournError
-        If it is not a run folder, or a file of it is missing or damaged.
-    """
+    """Read a run folder as results of this class."""
     import pyarrow as pa
 
     place = Path(folder)
@@ -260,13 +234,7 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
 
 
 def read_meta(folder: str | Path) -> dict[str, Any]:
-    """Read a folder's ``meta.json``.
-
-    Raises
-    ------
-    SojournError
-        If there is none that Sojourn wrote.
-    """
+    """Read the ``meta.json`` of a folder that Sojourn wrote."""
     file = Path(folder) / "meta.json"
     try:
         meta = foreign.document(file, within=file.parent)
@@ -282,13 +250,7 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all; missing folders above it are made.
-
-    Raises
-    ------
-    SojournError
-        If it cannot be written.
-    """
+    """Write a file whole or not at all; missing folders above it are made."""
     write_bytes(path, text.encode())
 
 
@@ -300,13 +262,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
-    """Give a hidden file beside `path` that takes its place when the block ends well; else nothing remains of it.
-
-    Raises
-    ------
-    SojournError
-        If it cannot be written.
-    """
+    """Give a hidden file beside `path` that takes its place when the block ends well; else nothing remains of it."""
     staging: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -331,20 +287,7 @@ def _write_json(file: Path, document: object) -> None:
 
 
 def refuse_results(target: str | Path, *, force: bool) -> None:
-    """Raise if a place for results is taken: a folder that is not empty, or a file.
-
-    Parameters
-    ----------
-    target
-        The folder or file to be written.
-    force
-        Whether to replace what is there.
-
-    Raises
-    ------
-    SojournError
-        If it is taken and `force` is not given.
-    """
+    """Raise if a place for results is taken: a folder that is not empty, or a file."""
     place = _absolute(target)
     try:
         taken = any(place.iterdir()) if place.is_dir() else place.is_file()
@@ -363,20 +306,7 @@ def _absolute(folder: str | Path) -> Path:
 
 
 def refuse_foreign(target: Path, named: Path | None = None) -> None:
-    """Raise if a folder for results is a file, or holds anything that Sojourn did not write.
-
-    Parameters
-    ----------
-    target
-        The folder.
-    named
-        As messages call it.
-
-    Raises
-    ------
-    SojournError
-        If it is.
-    """
+    """Raise if a folder for results is a file, or holds what Sojourn did not write; messages call it `named`."""
     named = target if named is None else named
     try:
         if not target.exists():

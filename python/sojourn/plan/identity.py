@@ -26,21 +26,7 @@ WORLDS: Final = (SIMULATED, REAL)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: a scenario under a scheme, in one replication.
-
-    Parameters
-    ----------
-    scenario
-        Hash of the canonical scenario.
-    scheme
-        Canonical text; None for the queues as written.
-    seed, replication
-        Of the random streams.
-    series
-        Sampling interval or None.
-    world
-        ``simulated`` or ``real``.
-    """
+    """One replication of a scenario (its hash) under a scheme (canonical text; None for the queues as written)."""
 
     scenario: str
     scheme: str | None

@@ -186,17 +186,7 @@ class Writing:
         return found
 
     def finish(self, scenario: Document, tasks: Sequence[Mapping[str, Any]], reports: Sequence[core.Report]) -> None:
-        """Make the decision logs from records, and describe every folder.
-
-        Parameters
-        ----------
-        scenario
-            The canonical scenario.
-        tasks
-            Of the runs, which have ended.
-        reports
-            Theirs.
-        """
+        """Make the decision logs from the records of runs that have ended, and describe every folder."""
         flows = [flow["name"] for flow in reports[0].section("flows")] if "decisions" in self._staged else []
         for name, place in self._staged.items():
             for task in tasks:
@@ -211,13 +201,7 @@ class Writing:
 
 @contextmanager
 def writing(packets: Packets, decisions: Decisions) -> Iterator[Writing]:
-    """Give the folders for the traces that are asked for; without any, nothing is done.
-
-    Raises
-    ------
-    SojournError
-        If a folder is not new or empty, cannot be written, or both are one.
-    """
+    """Give the folders for the traces that are asked for; without any, nothing is done."""
     asked = Writing(
         PacketTraces(folder=packets) if isinstance(packets, str | Path) else packets,
         DecisionLogs(folder=decisions) if isinstance(decisions, str | Path) else decisions,

@@ -65,15 +65,7 @@ class StoreDamagedError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file must hold.
-
-    Parameters
-    ----------
-    size
-        In bytes.
-    digest
-        SHA-256, 64 hexadecimal digits.
-    """
+    """What a file must hold: its size in bytes and its SHA-256 digest, 64 hexadecimal digits."""
 
     size: int
     digest: str
@@ -99,22 +91,7 @@ def dump(files: Files) -> bytes:
 
 
 def parse(folder: Path, name: str, content: bytes) -> dict[str, tuple[Content, ...]]:
-    """Read a manifest.
-
-    Parameters
-    ----------
-    folder, name
-        Of the store and the file, for messages.
-    content
-        The whole file.
-
-    Raises
-    ------
-    StoreDamagedError
-        If it is not what was written.
-    SojournError
-        If another version of Sojourn wrote it.
-    """
+    """Read a manifest: `content` is the whole file, `folder` and `name` are for messages."""
     head, _, body = content.partition(b"\n")
     if head + b"\n" != _head(body, FORMAT):
         if other := _other_format(head, body):
@@ -127,13 +104,7 @@ def parse(folder: Path, name: str, content: bytes) -> dict[str, tuple[Content, .
 
 
 def load(folder: Path, name: str = MANIFEST) -> dict[str, tuple[Content, ...]]:
-    """Read a store's manifest.
-
-    Raises
-    ------
-    StoreDamagedError
-        If it is missing, or not what was written.
-    """
+    """Read a store's manifest."""
     try:
         content = foreign.read_bytes(folder / name, within=folder)
     except OSError as error:
@@ -144,16 +115,8 @@ def load(folder: Path, name: str = MANIFEST) -> dict[str, tuple[Content, ...]]:
 def problem(folder: Path, path: str, allowed: Sequence[Content], *, by_size: bool = False) -> str | None:
     """Return the problem of a file of a store; None if it has none.
 
-    A file is read once a process, and again when its size, times or inode have changed.
-
-    Parameters
-    ----------
-    folder, path
-        Of the store, and of the file in it.
-    allowed
-        Its contents according to the manifest.
-    by_size
-        Whether to compare only the size.
+    A file is read once a process, and again when its size, times or inode have changed; with `by_size` only the size
+    is compared.
     """
     try:
         place = foreign.locate(folder / path, within=folder, most=None)

@@ -58,13 +58,7 @@ def _dataset(files: Sequence[Path]) -> dataset.Dataset:
 
 
 def query(store: Store, sql: str, *, external: bool = False) -> pa.Table:
-    """Run an SQL query on a store and return the result as Arrow.
-
-    Raises
-    ------
-    SojournError
-        If DuckDB refuses the query.
-    """
+    """Run an SQL query on a store and return the result as Arrow."""
     import duckdb
 
     try:

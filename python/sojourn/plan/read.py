@@ -200,14 +200,7 @@ def _tested(store: Store, runs: Iterable[str]) -> pd.DataFrame:
 def _of_headline(runs: pd.DataFrame, queues: pd.DataFrame, family: Mapping[str, int]) -> pd.DataFrame:
     """Return runs with the metrics of the headline queue of those that are compared.
 
-    Parameters
-    ----------
-    runs
-        Rows of the table ``runs``.
-    queues
-        What :func:`_tested` found of them.
-    family
-        A number for each run, which is the same for all that are compared.
+    `queues` is what :func:`_tested` found of them; `family` has the same number for all runs that are compared.
     """
     if queues.empty:
         return runs

@@ -64,18 +64,7 @@ def schema(table: str) -> pa.Schema:
 
 
 def tables(done: Sequence[tuple[str, str, Run, str]]) -> dict[str, pa.Table]:
-    """Make the tables of finished runs.
-
-    Parameters
-    ----------
-    done
-        Identity, build, run and report (JSON text) of each.
-
-    Raises
-    ------
-    ValueError
-        If a report has a metric that no column is for.
-    """
+    """Make the tables of finished runs, each given as identity, build, run and report (JSON text)."""
     if not done:
         return {name: schema(name).empty_table() for name in EVERY}
     reports = _read([report for *_, report in done])

@@ -221,19 +221,7 @@ def run_plan(plan: Plan, store: str | Path, *, jobs: int | None, force: bool, pr
 def canonical(network: Scenario, sets: Sequence[str] = (), series: Series = None) -> Document:
     """Return the canonical document of a network, a file or a ready-made scenario.
 
-    Parameters
-    ----------
-    network
-        The network to run.
-    sets
-        Overrides ``key=value``.
-    series
-        Sampling interval: also of the scenario's own series where an override asks for the flows' series.
-
-    Raises
-    ------
-    SojournError
-        Bad scenario or override.
+    `series` is also the interval of the scenario's own series where an override asks for the flows' series.
     """
     keys = [one.partition("=")[0].strip() for one in sets]
     if series not in (None, "auto") and "series.flows" in keys and "series.interval" not in keys:
@@ -426,13 +414,7 @@ def _series(series: Series, scenario: Document, replication: int) -> str | None:
 
 
 def whole_number(name: str, value: int, least: int, greatest: int) -> int:
-    """Return a whole number that lies between two others.
-
-    Raises
-    ------
-    SojournError
-        If it does not.
-    """
+    """Return a whole number that lies between two others; refuse another."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise RunError(f"{name}={value!r} is not a whole number")
     if not least <= value <= greatest:

@@ -46,17 +46,7 @@ def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
 
 
 def terminal(cells: Cells, store: Store, states: Sequence[CellState] | None = None, most: int | None = None) -> str:
-    """Return the tables of a plan: its cells, and the differences between its schemes.
-
-    Parameters
-    ----------
-    cells, store
-        The plan, and where its runs are.
-    states
-        How far the cells are; by default as the store has them.
-    most
-        Rows of a table, by default all.
-    """
+    """Return the tables of a plan, with `most` rows: its cells, and the differences between its schemes."""
     plan, known = cells.plan, read.states(cells, store) if states is None else states
     lines = [layout(headers(plan, known[:most]), cell_rows(plan, known[:most]), numbers=True)]
     if len(known[:most]) < len(known):

@@ -43,16 +43,7 @@ def target(
 ) -> int:
     """Return how many replications a cell needs, estimated from `count` of them; `count` if these are sufficient.
 
-    Parameters
-    ----------
-    goals
-        All of them are to be met.
-    count
-        Replications made.
-    values
-        Returns a metric's values in the first n replications.
-    repeated
-        Returns whether the first n replications are one run repeated.
+    `values` returns a metric's values in the first n replications, `repeated` whether these are one run repeated.
     """
     if not goals:
         return count

@@ -61,13 +61,7 @@ _T = TypeVar("_T")
 
 
 class Store:
-    """A folder of finished runs.
-
-    Parameters
-    ----------
-    folder
-        Its path.
-    """
+    """A folder of finished runs."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -77,15 +71,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path) -> Store:
-        """Open an existing store for reading.
-
-        Raises
-        ------
-        StoreDamagedError
-            If a file of it is missing or shorter than it was, or the manifest is not what was written.
-        SojournError
-            If the folder is not a store, or one of another version.
-        """
+        """Open an existing store of this version for reading; damage that sizes show is an error."""
         store = cls(folder)
         store._check_mark()
         store._steady(store._look)
@@ -101,19 +87,7 @@ class Store:
     def writing(cls, folder: str | Path, *, unchecked: bool = False) -> Iterator[Store]:
         """Open a store to write, made if it is not there; nobody else writes until the block ends.
 
-        Parameters
-        ----------
-        folder
-            Where it is.
-        unchecked
-            Take it as it is, without its manifest: for repair, which calls :meth:`trust` or :meth:`adopt`.
-
-        Raises
-        ------
-        StoreDamagedError
-            As :meth:`open`.
-        SojournError
-            If the folder is something else, cannot be written, or another process writes to it.
+        `unchecked` takes it as it is, without its manifest: for repair, which calls :meth:`trust` or :meth:`adopt`.
         """
         store = cls(folder)
         try:
@@ -156,24 +130,7 @@ class Store:
         return self._steady(files)
 
     def read(self, table: str, columns: Sequence[str] | None = None, runs: Iterable[str] | None = None) -> pa.Table:
-        """Read a data set in the order of its runs' identities.
-
-        Parameters
-        ----------
-        table
-            ``runs``, ``queues``, ``flows``, ``distributions``, ``series``, ``groups``, ``phases`` or ``stations``.
-        columns
-            All by default.
-        runs
-            Identities; all by default.
-
-        Raises
-        ------
-        StoreDamagedError
-            If a file of it is not what was written.
-        SojournError
-            If the data set lacks one of the columns.
-        """
+        """Read a data set in the order of its runs' identities; by default all columns of all runs."""
         wanted = None if columns is None else list(dict.fromkeys((rows.KEY, *columns)))
         chosen = None if runs is None else pc.field(rows.KEY).isin(pa.array(list(runs), pa.string()))
 
@@ -204,13 +161,7 @@ class Store:
         return {row["values"]: row["counts"] for row in counted}
 
     def scenario(self, name: str) -> Document:
-        """Return a canonical scenario by its hash.
-
-        Raises
-        ------
-        KeyError
-            If the store has none of that name.
-        """
+        """Return a canonical scenario by its hash, or raise a KeyError."""
         path = f"scenarios/{name}.json"
         if path not in self.listed():
             raise KeyError(name)

@@ -27,15 +27,7 @@ _ROUNDS: Final = 10
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is not what was written.
-
-    Parameters
-    ----------
-    file
-        Its path in the store.
-    problem
-        What is wrong: begins with ``missing``, ``truncated``, ``changed`` or ``unreadable``.
-    """
+    """A file that is not what was written; `problem` as in :class:`StoreDamagedError`."""
 
     file: str
     problem: str
@@ -43,19 +35,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Found:
-    """What became of looking at every file of a store.
-
-    Parameters
-    ----------
-    folder
-        The store.
-    files, size
-        How many files the manifest lists, and their bytes.
-    damaged
-        Those that are not what was written.
-    unfinished
-        What an interrupted writer left. It is no part of the store.
-    """
+    """What a look at every file of a store found; `unfinished` is what an interrupted writer left."""
 
     folder: Path
     files: int
@@ -66,17 +46,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Repaired:
-    """What became of a repair.
-
-    Parameters
-    ----------
-    restored
-        The files that were damaged, and how each was restored.
-    lost
-        Those that could not be restored, and why.
-    dropped
-        Whether what could not be restored has been taken out of the store.
-    """
+    """How each damaged file was restored, why others could not be, and whether these were taken out of the store."""
 
     restored: dict[str, str]
     lost: dict[str, str]
@@ -84,13 +54,7 @@ class Repaired:
 
 
 def verify(folder: str | Path) -> Found:
-    """Compare every file of a store with its manifest.
-
-    Raises
-    ------
-    SojournError
-        If the folder is not a store, or one of another version.
-    """
+    """Compare every file of a store with its manifest."""
     place = Path(folder)
     for _ in range(_ROUNDS):
         files, damaged = _compare(place)
@@ -109,23 +73,8 @@ def repair(
     """Move damaged files aside, into ``damaged/``, and restore what they held.
 
     Scenarios and plans are restored from their copies. The runs of a damaged file are repeated, which gives the same
-    bytes again. Texts about failed runs are dropped: the command that runs the plan tries these runs again.
-
-    Parameters
-    ----------
-    folder
-        The store.
-    jobs
-        Number of threads; by default one per core.
-    drop
-        Take out of the store what cannot be restored, such as runs of another build. Its files are moved aside, too.
-    say
-        Called with lines that say what is done.
-
-    Raises
-    ------
-    SojournError
-        If the folder is not a store, or neither copy of its manifest is whole.
+    bytes again. Texts about failed runs are dropped: the command that runs the plan tries these runs again. With
+    `drop`, what cannot be restored, such as runs of another build, is taken out of the store and moved aside, too.
     """
     place = Path(folder)
     files, _ = _compare(place)
@@ -145,17 +94,7 @@ def adopt(folder: str | Path) -> int:
 
     Whatever shows without digests is checked: that every file can be read, that the names of parts and scenarios are
     the hashes of what they hold, and that every run's identity is the hash of what it is made from. Values that have
-    changed before are not noticed.
-
-    Returns
-    -------
-    int
-        The number of files.
-
-    Raises
-    ------
-    SojournError
-        If the folder is no such store, or a file does not pass.
+    changed before are not noticed. Returns the number of files.
     """
     place = Path(folder)
     if _quietly(place, MANIFEST) or _quietly(place, COPY):
@@ -391,13 +330,7 @@ def _copies(place: Path, whole: Iterable[str]) -> dict[str, list[bytes]]:
 
 
 def _run_of(row: Mapping[str, Any]) -> Run:
-    """Return the run of a row of ``runs`` or ``recipes``.
-
-    Raises
-    ------
-    SojournError
-        If it has another identity.
-    """
+    """Return the run of a row of ``runs`` or ``recipes``, whose identity is checked."""
     for scheme, world in itertools.product((row["scheme"] or None, ""), WORLDS):
         run = Run(row["scenario"], scheme, row["seed"], row["replication"], row["sampled"], world)
         if run.id(row["build"]) == row[rows.KEY]:

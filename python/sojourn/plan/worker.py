@@ -15,19 +15,7 @@ from sojourn.plugins import loading as plugins
 
 @dataclass(frozen=True)
 class Batch:
-    """Runs that go to one thread or worker together.
-
-    Parameters
-    ----------
-    build
-        Of the code that is wanted.
-    scenarios
-        Canonical texts.
-    runs
-        Which scenario, and the run.
-    plugins
-        Algorithms of users that these name.
-    """
+    """Runs that go to one thread or worker together, each with the place of its scenario, and their plugins."""
 
     build: str
     scenarios: tuple[str, ...]
@@ -41,18 +29,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a batch.
+    """What became of a batch: what went wrong by place in the batch, and the tables of the other runs in their order.
 
-    Parameters
-    ----------
-    build
-        Of the code that ran; there is nothing else if it is not the one that was wanted.
-    failed
-        What went wrong, by place in the batch.
-    tables
-        Those of :func:`sojourn.plan.rows.tables` for the runs that went well, in their order.
-    cpu_s
-        Processor time of the batch.
+    There is nothing but `build` if it is not the one that was wanted. `cpu_s` is the batch's processor time.
     """
 
     build: str

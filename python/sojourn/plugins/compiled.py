@@ -130,13 +130,7 @@ def _math() -> dict[str, Any]:
 
 
 def compiled(program: Program, chosen: Layout) -> Functions:
-    """Compile; bounds of indices and divisions by zero are checked.
-
-    Raises
-    ------
-    SojournError
-        The types do not fit; the message has file and line.
-    """
+    """Compile; bounds of indices and divisions by zero are checked."""
     numba = _numba()
     from numba import types
     from numba.core.errors import NumbaError

@@ -167,13 +167,7 @@ def flags(cls: type[Declaration]) -> dict[str, bool]:
 
 
 def methods(cls: type[Declaration]) -> dict[str, FunctionType]:
-    """Return the methods of an algorithm, as a call would find them.
-
-    Raises
-    ------
-    SojournError
-        One that is no function: a property, a class method, an object that can be called.
-    """
+    """Return the methods of an algorithm, as a call would find them; properties and class methods are refused."""
     found = {
         name: value for name, value in _attributes(cls).items() if _is_called(value) and not isinstance(value, type)
     }
@@ -191,13 +185,7 @@ def _is_called(value: object) -> bool:
 
 
 def members(cls: type[Declaration]) -> tuple[tuple[Declared, ...], tuple[Field, ...]]:
-    """Return the parameters and the other fields of an algorithm.
-
-    Raises
-    ------
-    SojournError
-        A parameter without unit, or a field that is neither a number nor a list of numbers.
-    """
+    """Return the parameters and the other fields of an algorithm, which are numbers or lists of numbers."""
     parameters, fields = [], []
     for name, value in _attributes(cls).items():
         if _is_called(value):

@@ -58,24 +58,8 @@ _SILENT: Final = ("annotation", "ctx", "kind", "returns", "type_comment", "type_
 class Frozen:
     """An algorithm that needs nothing but Sojourn.
 
-    Parameters
-    ----------
-    file
-        Where the user wrote it.
-    name
-        Of the class.
-    doc
-        Its docstring, or nothing.
-    texts, flags
-        What the class says besides parameters and fields.
-    parameters, fields
-        Declared in the class, with their values.
-    methods, helpers
-        Functions by name.
-    constants
-        The numbers that they name.
-    files
-        Where each function was written.
+    `texts` and `flags` are what the class says besides parameters and fields. Methods and helpers are functions by
+    name, `constants` the numbers that they name, and `files` where each function was written.
     """
 
     file: str
@@ -122,18 +106,6 @@ def check_source(text: str, what: str) -> None:
     """Refuse a text that is not as :meth:`Frozen.source` writes it, and so would run something when it is imported.
 
     Its functions are not run before they are compiled, which refuses all that does more than compute.
-
-    Parameters
-    ----------
-    text
-        That somebody else may have written.
-    what
-        What the message calls it.
-
-    Raises
-    ------
-    SojournError
-        If it has anything but declarations.
     """
     try:
         body = ast.parse(text).body
@@ -206,19 +178,9 @@ def canonical(node: object) -> str:
 
 
 def freeze(cls: type[Declaration], *, debug: bool) -> Frozen:
-    """Look up everything that an algorithm's class decides with.
+    """Look up everything that an algorithm's class decides with; with `debug`, ``print`` and ``breakpoint`` stay.
 
-    Parameters
-    ----------
-    cls
-        The class.
-    debug
-        Whether ``print`` and ``breakpoint`` stay.
-
-    Raises
-    ------
-    SojournError
-        A name that is neither a number nor a function, or a source that cannot be read or has changed since.
+    Refuses a name that is neither a number nor a function, and a source that cannot be read or has changed since.
     """
     parameters, fields = members(cls)
     known = methods(cls)
@@ -242,13 +204,7 @@ def freeze(cls: type[Declaration], *, debug: bool) -> Frozen:
 
 
 def refuse(file: str, node: ast.AST, what: str) -> NoReturn:
-    """Say what the subset lacks, and where.
-
-    Raises
-    ------
-    SojournError
-        Always.
-    """
+    """Say what the subset lacks, and where."""
     raise SojournError(f"{file}, line {getattr(node, 'lineno', '?')}: {what}; allowed: {ALLOWED}")
 
 

@@ -49,14 +49,8 @@ _TIME_LIMIT_S: Final = 300
 class Shipped:
     """An algorithm as stores keep it and workers get it.
 
-    Parameters
-    ----------
-    name
-        With its version.
-    kind
-        ``python``, ``debug`` (Python that is not compiled) or ``library``.
-    content
-        A source text, or the bytes of a library in base 64.
+    The name has its version. The kind is ``python``, ``debug`` (Python that is not compiled) or ``library``; the
+    content is a source text, or the bytes of a library in base 64.
     """
 
     name: str
@@ -110,13 +104,7 @@ def _again(full: str) -> None:
 
 
 def add_class(cls: type[Declaration], *, debug: bool = False) -> str:
-    """Add an algorithm's class and return its name with its version.
-
-    Raises
-    ------
-    SojournError
-        It is not what can be compiled, or the text that stores keep of it would not be the same algorithm.
-    """
+    """Add an algorithm's class and return its name with its version."""
     program = subset.prepare(cls, debug=debug)
     name, kind = program.frozen.texts["name"], "debug" if debug else "python"
     version = _version(kind, "uncompiled" if debug else compiled.target(), program.identity)
@@ -216,13 +204,7 @@ class Named:
 
 
 def known(path: str | Path) -> Path:
-    """Return a file that may be a plug-in.
-
-    Raises
-    ------
-    SojournError
-        It does not exist, or its name is that of something else.
-    """
+    """Return a file that may be a plug-in."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise SojournError(f"there is no file {str(file)!r}; allowed: a .py file or a shared library (.so)")
@@ -232,13 +214,7 @@ def known(path: str | Path) -> Path:
 
 
 def copied(path: str | Path) -> tuple[str, str]:
-    """Return a copy of a library, and its version: a loader does not load one again that was built anew in its place.
-
-    Raises
-    ------
-    SojournError
-        It cannot be read, or is too long.
-    """
+    """Return a copy of a library, and its version: a loader does not load one again that was built anew there."""
     file = known(path)
     data = _of(file, foreign.read_bytes)
     version = _version("library", data)
@@ -314,13 +290,7 @@ def shipped_in(texts: Iterable[str | None]) -> tuple[Shipped, ...]:
 
 
 def add_shipped(listed: Iterable[Shipped]) -> None:
-    """Add algorithms of a store, or of the process that sends work.
-
-    Raises
-    ------
-    SojournError
-        One becomes another version here: its compiler or the processor is another.
-    """
+    """Add algorithms of a store, or of the process that sends work, unless the compiler or processor is another."""
     before = dict(_NEWEST)
     for one in listed:
         if one.name not in _LOADED:
@@ -356,13 +326,7 @@ def _add_shipped(one: Shipped) -> None:
 
 
 def repeat(listed: Iterable[Shipped]) -> None:
-    """Show that algorithms load from what is kept of them, in a process of its own, and decide as they do here.
-
-    Raises
-    ------
-    SojournError
-        One does not.
-    """
+    """Show that algorithms load from what is kept of them, in a process of its own, and decide as they do here."""
     new = [one for one in listed if one.name not in _REPEATED]
     if not new:
         return

@@ -27,17 +27,7 @@ _CALL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """How an algorithm decides where another host wrote its decisions down.
-
-    Parameters
-    ----------
-    calls, decisions
-        Calls that were repeated, and among them those that dropped or marked a packet.
-    differ
-        Calls with other decisions.
-    first
-        The first of them; empty if there is none.
-    """
+    """How an algorithm decides where another host wrote its decisions (drops and marks) down."""
 
     calls: int
     decisions: int
@@ -85,13 +75,7 @@ def _here(driver: _native.Driver, call: _Call) -> str:
 
 
 def read(path: str | Path) -> list[str]:
-    """Return the lines of a file of decisions, for :func:`repeat`.
-
-    Raises
-    ------
-    SojournError
-        The file cannot be read.
-    """
+    """Return the lines of a file of decisions, for :func:`repeat`."""
     try:
         return list(foreign.lines(path))
     except (OSError, UnicodeDecodeError) as error:
@@ -102,17 +86,7 @@ def read(path: str | Path) -> list[str]:
 def repeat(name: str, path: str | Path, lines: Iterable[str]) -> Repeated:
     """Give an algorithm the arrivals, requests and random numbers of a file, and compare its decisions.
 
-    Parameters
-    ----------
-    name
-        Of an algorithm that was added.
-    path, lines
-        A file as ``crosscheck/ns3/plugged.h`` writes it, and its lines.
-
-    Raises
-    ------
-    SojournError
-        The file is none of these, or has parameters that the algorithm does not have.
+    The file is as ``crosscheck/ns3/plugged.h`` writes it.
     """
     return _repeat(name, Path(path), iter(lines))
 

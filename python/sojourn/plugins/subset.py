@@ -80,18 +80,9 @@ _EXPRESSIONS: Final = (
 
 @dataclass
 class Program:
-    """What is compiled.
+    """What is compiled: methods and helpers by name, the state as their first argument.
 
-    Parameters
-    ----------
-    frozen
-        The algorithm, as stores keep it.
-    functions
-        Its methods and helpers by name, state first: ``enqueue``, ``scale`` and so on.
-    identity
-        A text that differs wherever decisions can: the functions with their numbers, parameters and fields.
-    has_loops
-        Whether rounds are counted.
+    `identity` is a text that differs wherever decisions can: the functions with their numbers, parameters and fields.
     """
 
     frozen: Frozen
@@ -114,13 +105,7 @@ class _Reader:
 
 
 def prepare(cls: type[Declaration], *, debug: bool) -> Program:
-    """Return the functions of an algorithm's class, checked and ready to be compiled.
-
-    Raises
-    ------
-    SojournError
-        A construct that the subset does not have; the message names it, with file and line.
-    """
+    """Return the functions of an algorithm's class, checked and ready to be compiled."""
     frozen = freeze(cls, debug=debug)
     if "enqueue" not in frozen.methods:
         raise SojournError(f"{frozen.file}: {cls.__name__} has no method enqueue(self, packet, queue)")

@@ -58,15 +58,7 @@ class _Table(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Layout:
-    """How the state of an algorithm is laid out.
-
-    Parameters
-    ----------
-    parameters, fields
-        Declared in the class.
-    state
-        As NumPy has it; parameters first, then fields, the present line, and the rounds that are left.
-    """
+    """How the state of an algorithm is laid out: parameters, fields, the present line, the rounds that are left."""
 
     parameters: tuple[Declared, ...]
     fields: tuple[Field, ...]
@@ -94,19 +86,7 @@ _KEPT: Final[list[Any]] = []
 
 
 def address(frozen: Frozen, chosen: Layout, functions: dict[str, int | None], keep: Sequence[object]) -> int:
-    """Return where the table of an algorithm is.
-
-    Parameters
-    ----------
-    frozen
-        The algorithm.
-    chosen
-        Its layout.
-    functions
-        Addresses by name; None where there is none.
-    keep
-        What the addresses are of.
-    """
+    """Return where the table of an algorithm is, with the addresses of its functions; `keep` is what these are of."""
     file, texts = frozen.file, {name: text.encode() for name, text in frozen.texts.items()}
     parameters = (_Parameter * max(len(chosen.parameters), 1))(
         *(

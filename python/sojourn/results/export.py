@@ -105,17 +105,7 @@ def differences(
 
 
 def document(results: ResultData, warnings: Iterable[str], *, series: bool) -> Document:
-    """Return results as a document; see :meth:`sojourn.results.Results.to_document`.
-
-    Parameters
-    ----------
-    results
-        The results.
-    warnings
-        Sentences to know before they are used.
-    series
-        Whether to include their time series.
-    """
+    """Return results as a document; see :meth:`sojourn.results.Results.to_document`."""
     return {
         "sojourn": results.code_version,
         "build": results.build,

@@ -29,19 +29,7 @@ SERIES: Final = "goodput_bit_s:"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of fairness.
-
-    Parameters
-    ----------
-    name
-        In tables.
-    definition
-        What is computed, in words.
-    fair
-        Its value in a fair allocation; None where none is.
-    quantity
-        Its range.
-    """
+    """A measure of fairness: its definition in words, and its value in a fair allocation (None where none is)."""
 
     name: str
     definition: str
@@ -107,14 +95,8 @@ def proportional_index(shares: Floats) -> float:
 def max_min_allocation(capacity: float, demands: Floats) -> Floats:
     """Return the max-min fair allocation of a link's capacity (Bertsekas and Gallager, Data Networks, section 6.5.2).
 
-    Nobody gets more than its demand, and who gets less than it has as much as anyone.
-
-    Parameters
-    ----------
-    capacity
-        Of the link.
-    demands
-        Of the flows, in the same unit; infinite for a flow that takes what it gets.
+    Nobody gets more than its demand, and who gets less than it has as much as anyone. Demands are in the unit of the
+    capacity; infinite for a flow that takes what it gets.
     """
     given = np.zeros(demands.size)
     left = capacity

@@ -42,17 +42,7 @@ _PHRASES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of flows and the metric that says most about it.
-
-    Parameters
-    ----------
-    name
-        Of the ``[[flows]]`` table.
-    metric
-        Of group scope.
-    is_bulk
-        Whether its flows have data without end.
-    """
+    """A group of flows (a ``[[flows]]`` table) and the metric that says most about it; bulk flows never end."""
 
     name: str
     metric: Metric
@@ -88,12 +78,7 @@ def verdict(results: Results) -> str:
     one, since quantiles are read from buckets of this width. The one of them with the greatest goodput of bulk
     transfers is named and compared with the first scheme of the results. Schemes that are further off, and whose
     paired difference is not significant at the 5 % level after Holm's correction for the number of schemes, are named
-    as such.
-
-    Returns
-    -------
-    str
-        Empty where there is one scheme, one replication (or all are identical), or no two kinds of groups.
+    as such. Empty where there is one scheme, one replication (or all are identical), or no two kinds of groups.
     """
     known = of(results)
     bulk = [group for group in known if group.is_bulk]

@@ -28,13 +28,7 @@ Row = Mapping[str, Any]
 
 
 def tested(queues: Iterable[Row]) -> tuple[str, ...]:
-    """Return the names of the queues under test, the headline queue first.
-
-    Parameters
-    ----------
-    queues
-        Rows of the table ``queues``, of all runs that are compared.
-    """
+    """Return the names of the queues under test, the headline queue first; `queues` are rows of all compared runs."""
     found: dict[str, list[float]] = {}
     for row in queues:
         if row["under_test"]:
@@ -134,13 +128,7 @@ def renamed(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def named(name: str, queues: Sequence[str], known: Iterable[str]) -> str:
-    """Return the queue of a metric: that of its name, else the first of `queues`.
-
-    Raises
-    ------
-    SojournError
-        The name has a queue that is not among `known`, or the metric is not of queues.
-    """
+    """Return the queue of a metric of queues: that of its name, which must be known, else the first of `queues`."""
     metric, queue = metrics.split(name)
     if not queue:
         return queues[0] if queues else ""

@@ -61,15 +61,7 @@ BUCKET: Final = 1 / 128
 
 
 def is_telling(frame: pd.DataFrame, name: str) -> bool:
-    """Return whether a metric is not always 0 because its cause is missing, as marks are without ECN.
-
-    Parameters
-    ----------
-    frame
-        With a column of the metric.
-    name
-        Of the metric.
-    """
+    """Return whether a metric is not always 0 because its cause is missing, as marks are without ECN."""
     return name != "mark_ratio" or bool((frame[name].fillna(0) != 0).any())
 
 
@@ -256,14 +248,7 @@ def rounded(value: float, half_width: float | None) -> str:
 def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> str:
     """Write an estimate: ``12.346 ± 0.079``, or with both limits where the end of a range cuts the interval.
 
-    Parameters
-    ----------
-    found
-        The estimate.
-    scale
-        Of the shown unit.
-    places
-        Digits after the point; by default as many as the uncertainty allows.
+    By default it has as many places after the point as its uncertainty allows.
 
     Examples
     --------

@@ -70,15 +70,7 @@ Row = dict[str, Any]
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
-    """The tables of results; each becomes a frame, or Arrow, when it is first asked for.
-
-    Parameters
-    ----------
-    labels
-        The scheme's label of each run.
-    documents
-        The result of each run, as a document.
-    """
+    """The tables of results; each becomes a frame, or Arrow, when it is first asked for."""
 
     def __init__(self, labels: Sequence[str], documents: Sequence[Document]) -> None:
         def section(document: Document) -> Callable[[str], Any]:

@@ -222,17 +222,7 @@ def differences(results: Results) -> str:
 
 
 def difference_note(comparisons: int, *, repeated: bool, traffic: str = "on the same traffic") -> str:
-    """Return sentences about what differences are.
-
-    Parameters
-    ----------
-    comparisons
-        Of a metric, in the family that is corrected for.
-    repeated
-        Whether all replications are identical.
-    traffic
-        How the runs were paired.
-    """
+    """Return sentences about what differences are; `comparisons` counts those of a metric in the corrected family."""
     if repeated:
         return "Differences between single runs, as all replications are identical: no interval and no significance."
     note = f"Paired differences {traffic}; * significant at the 5 % level"

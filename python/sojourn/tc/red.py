@@ -6,18 +6,7 @@ import math
 
 
 def exponent(burst: int, least: float) -> int | None:
-    """Return n of the weight 2^-n that tc computes from `burst`.
-
-    Parameters
-    ----------
-    burst
-        In packets.
-    least
-        RED's min in mean packets.
-
-    Returns
-    -------
-    n, or None where tc finds no weight.
+    """Return n of the weight 2^-n that tc computes from `burst` and RED's min in mean packets; None without one.
 
     Notes
     -----
@@ -32,16 +21,7 @@ def exponent(burst: int, least: float) -> int | None:
 def burst_for(wanted: int, least: float) -> int | None:
     """Return the smallest burst from which tc computes 2^-wanted or, where it skips that, the next smaller weight.
 
-    Parameters
-    ----------
-    wanted
-        The exponent, 1 to 31.
-    least
-        RED's min in mean packets.
-
-    Returns
-    -------
-    The burst in packets; None where tc computes no such weight.
+    None where tc computes no such weight.
 
     Examples
     --------

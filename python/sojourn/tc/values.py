@@ -35,12 +35,7 @@ def packets(text: str) -> int | None:
 
 
 def rate(text: str) -> int:
-    """Read a bit rate, ``20 Mbit/s`` or ``20mbit``, as bit/s.
-
-    Raises
-    ------
-    SojournError
-        Not a rate, or not above 0.
+    """Read a bit rate above 0, ``20 Mbit/s`` or ``20mbit``, as bit/s.
 
     Examples
     --------
@@ -54,13 +49,7 @@ def rate(text: str) -> int:
 
 
 def time_text(name: str, text: str) -> str:
-    """Write a time as tc reads it: whole microseconds.
-
-    Raises
-    ------
-    SojournError
-        Finer than tc holds.
-    """
+    """Write a time as tc reads it: whole microseconds."""
     exact = nanoseconds(text)
     if exact is None:
         raise SojournError(f"{name} {text} is not a time")

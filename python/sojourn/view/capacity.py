@@ -32,13 +32,6 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
     The upper panel has the capacity of the links under test whose rate changes, and the goodput of all flows. The
     lower one has the mean queueing delay of the packets that left the headline queue in each interval, with a gap
     where none left.
-
-    Parameters
-    ----------
-    results
-        With time series.
-    schemes
-        How each scheme looks.
     """
     samples = results.series
     samples = samples[samples["replication"] == samples["replication"].min()]

@@ -21,19 +21,7 @@ PAPER: Final = "#fefefe"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a scheme looks.
-
-    Parameters
-    ----------
-    color
-        Hexadecimal RGB.
-    marker
-        Matplotlib's name of the marker.
-    dashes
-        Matplotlib's line style.
-    short
-        A label short enough for a picture.
-    """
+    """How a scheme looks: colour (hexadecimal RGB), marker and line style of Matplotlib, and a label for pictures."""
 
     color: str
     marker: str
@@ -68,15 +56,7 @@ _USUAL: Final = ("codel", "red", "fq_codel", "pie", "cobalt", "daqm", "pfifo", "
 
 
 def looks(labels: Sequence[str], algorithms: Sequence[str]) -> dict[str, Look]:
-    """Give each scheme its look.
-
-    Parameters
-    ----------
-    labels
-        Of the schemes, all different.
-    algorithms
-        Of the schemes, for those that usually have the same look.
-    """
+    """Give each scheme its look; some algorithms usually have the same."""
     taken: dict[int, str] = {}
     for label, algorithm in zip(labels, algorithms, strict=True):
         if algorithm in _USUAL and _USUAL.index(algorithm) not in taken:

@@ -33,17 +33,7 @@ def pictures(cells: Cells, store: Store) -> list[tuple[Figure, Picture]]:
 
 
 def picture(plan: Plan, states: Sequence[CellState], figure: Figure) -> Picture:
-    """Draw a metric over a factor: a line for each scheme, a panel for each combination of the other factors.
-
-    Parameters
-    ----------
-    plan
-        Whose cells they are.
-    states
-        The cells, with the values of the metric.
-    figure
-        The metric, and the factor over which it is drawn.
-    """
+    """Draw a metric over a factor: a line for each scheme, a panel for each combination of the other factors."""
     metric = metrics.find(figure.y)
     others = [
         factor.name

@@ -62,10 +62,6 @@ class Experiment:
         The number of slots, and the duration of each in seconds.
     design
         ``random``: each slot's scheme is drawn by itself; ``blocks``: every scheme once in each block of slots.
-    seed
-        Of the schedule and the traffic.
-    rate
-        Of the shaped link.
     rtt_ms
         Round-trip times, a client each.
     demands
@@ -87,27 +83,7 @@ class Experiment:
 
 
 def run(plan: Experiment, place: str | Path, say: Callable[[str], None] = lambda _: None) -> Path:
-    """Carry out a plan.
-
-    Parameters
-    ----------
-    plan
-        What is done.
-    place
-        Folder for the device's store; a store of before is replaced.
-    say
-        Told what is done, a line at a time.
-
-    Returns
-    -------
-    Path
-        The store: :func:`sojourn.real.device.windows.read` reads it.
-
-    Raises
-    ------
-    SojournError
-        The laboratory cannot be built here, or the device failed.
-    """
+    """Carry out a plan and return the device's store, which replaces one of before."""
     place = Path(place)
     place.mkdir(parents=True, exist_ok=True)
     store = (place / STORE).resolve()

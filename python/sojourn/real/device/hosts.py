@@ -26,16 +26,12 @@ class Hosts:
 
     The device has the interfaces ``port-a`` (towards the clients) and ``port-b`` (towards the server). Every end host
     has ``eth0``. Several clients are connected to ``port-a`` by a bridge. At the end, all namespaces and files are
-    removed.
+    removed. It needs root.
 
     Parameters
     ----------
     name
         The beginning of the names of the namespaces, so that several laboratories can exist at the same time.
-    clients
-        Number of end hosts on side A, at least 1.
-    mtu
-        MTU of all interfaces in bytes.
     offloads
         Whether segmentation and checksum offload stay on, which is the kernel's default. TCP then does not pass a
         device in user space, and the device must detect this.
@@ -44,11 +40,6 @@ class Hosts:
     queues
         Numbers of receive queues of ``port-a`` and of ``port-b``. The interfaces at the other end of the cables have
         as many transmit queues.
-
-    Raises
-    ------
-    LabError
-        If the user is not root, or a tool is missing.
     """
 
     def __init__(
@@ -187,29 +178,7 @@ class Hosts:
     # Running
 
     def run(self, host: str, *command: str, timeout_s: float = 120.0, stdin: str | None = None) -> str:
-        """Run a command in a host and wait for it.
-
-        Parameters
-        ----------
-        host
-            ``client``, ``device`` or ``server``.
-        command
-            Program and arguments.
-        timeout_s
-            Longest time to wait, in seconds.
-        stdin
-            Text for its standard input.
-
-        Returns
-        -------
-        str
-            Its standard output.
-
-        Raises
-        ------
-        LabError
-            If it fails or does not end in time; the message has its output.
-        """
+        """Run a command in a host, wait for it, and return what it wrote."""
         return _system(*self._inside(host), *command, timeout_s=timeout_s, stdin=stdin)
 
     def start(self, host: str, *command: str, stdout: IO[str] | int | None = None) -> subprocess.Popen[str]:

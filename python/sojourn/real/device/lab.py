@@ -24,18 +24,7 @@ _FORWARDS_WITHIN_S = 10.0
 
 
 def find_sojournd() -> Path:
-    """Find ``sojournd``: the file that ``$SOJOURND`` names, the release build of these sources, or one on the path.
-
-    Returns
-    -------
-    Path
-        The program.
-
-    Raises
-    ------
-    LabError
-        If it is not found.
-    """
+    """Find ``sojournd``: the file that ``$SOJOURND`` names, the release build of these sources, or one on PATH."""
     given, clone = os.environ.get("SOJOURND"), sources.root()
     beside = clone / "target" / "release" / "sojournd" if clone else None
     found = given or (str(beside) if beside and beside.is_file() else shutil.which("sojournd"))
@@ -61,25 +50,7 @@ class Lab(Hosts):
         return self.folder / "control.sock"
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Send a request to the device's control interface over its Unix socket.
-
-        Parameters
-        ----------
-        method, path
-            For example ``"GET", "/status"``.
-        body
-            Sent as JSON, unless it is None.
-
-        Returns
-        -------
-        object
-            The parsed JSON of the answer; None if the answer is empty.
-
-        Raises
-        ------
-        LabError
-            If the device refuses the request or does not answer.
-        """
+        """Send a request to the device's control interface over its Unix socket; return the answer's JSON, parsed."""
         text = self.text(path, method=method, body=body)
         return json.loads(text) if text else None
 
@@ -108,26 +79,9 @@ class Lab(Hosts):
         return status
 
     def start_device(self, toml: str, *, wait: bool = True, program: Path | None = None) -> subprocess.Popen[str]:
-        """Start ``sojournd`` between ``port-a`` and ``port-b`` with a configuration.
+        """Start ``sojournd`` with a configuration whose ports are the interfaces ``port-a`` and ``port-b``.
 
-        Parameters
-        ----------
-        toml
-            The text of the configuration, whose ports must be the interfaces ``port-a`` and ``port-b``.
-        wait
-            Whether to wait, for at most 10 s, until a client reaches the server through the device.
-        program
-            The program to run; by default :func:`find_sojournd` finds it.
-
-        Returns
-        -------
-        Popen
-            The process; :meth:`device_log` returns its log.
-
-        Raises
-        ------
-        LabError
-            If the process ends or does not forward.
+        With `wait`, a client reaches the server through the device when this returns.
         """
         path = self.folder / "sojournd.toml"
         path.write_text(toml)
@@ -138,13 +92,7 @@ class Lab(Hosts):
         return process
 
     def wait_until_forwarding(self, process: subprocess.Popen[str]) -> None:
-        """Wait until the device answers and a client reaches the server.
-
-        Raises
-        ------
-        LabError
-            If the process ends before, or this takes longer than 10 s.
-        """
+        """Wait, for at most 10 s, until the device answers and a client reaches the server."""
         until = time.monotonic() + _FORWARDS_WITHIN_S
         while time.monotonic() < until:
             if process.poll() is not None:

@@ -42,21 +42,10 @@ class StoppedError(Exception):
 def carry(
     scenario: Document, *, seed: int, replication: int, stop: threading.Event | None = None
 ) -> tuple[Outcome, str | None, Document]:
-    """Carry out one run.
+    """Carry out one run of a canonical scenario with one link.
 
-    Parameters
-    ----------
-    scenario
-        In canonical form, with one link.
-    seed, replication
-        Of starts, sizes and times of the flows, as in the simulation.
-    stop
-        Ends the run early.
-
-    Returns
-    -------
-    tuple
-        What the device measured; why the run was too late to be trusted, if it was; and the run's report.
+    Starts, sizes and times of the flows are those of the simulation with this seed and replication. Returned are what
+    the device measured; why the run was too late to be trusted, if it was; and the run's report.
     """
     wanted = flows(scenario, seed=seed, replication=replication)
     duration_s = to_ns("duration", scenario["duration"]) / 1e9

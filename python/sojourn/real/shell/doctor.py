@@ -35,13 +35,7 @@ while connection.recv_into(room):
 
 
 def examine(*, measure: bool = True) -> dict[str, tuple[bool, str]]:
-    """Return what the shell needs: whether it is there, and a sentence.
-
-    Parameters
-    ----------
-    measure
-        Whether to measure the fastest link.
-    """
+    """Return what the shell needs: whether it is there, and a sentence; `measure` measures the fastest link."""
     found = {
         "system": (sys.platform == "linux", "Linux" if sys.platform == "linux" else f"{sys.platform}, not Linux")
     }

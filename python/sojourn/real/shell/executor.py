@@ -25,13 +25,7 @@ UNKNOWN: Final = ("sojourn_ms_p50", "sojourn_ms_p99")
 
 
 def check(cells: Cells) -> None:
-    """Refuse cells that cannot run for real, before anything starts.
-
-    Raises
-    ------
-    SojournError
-        With the reason and the limit.
-    """
+    """Refuse cells that cannot run for real, before anything starts."""
     scenarios = [json.loads(text) for text in cells.scenarios.values()]
     for goal in cells.plan.precision:
         if goal.metric in UNKNOWN:

@@ -36,21 +36,10 @@ _ECN: Final = {"ecn_feedback": "auto", "ecn_accept": True, "ect": 0}
 
 
 def flows(scenario: Document, *, seed: int, replication: int = 0) -> list[dict[str, Any]]:
-    """Return the single flows of a scenario, as the program that carries them reads them.
+    """Return the single flows of a canonical scenario, as the program that carries them reads them.
 
-    Random starts are those of the simulation with this seed and replication.
-
-    Parameters
-    ----------
-    scenario
-        In canonical form.
-    seed, replication
-        Of random starts.
-
-    Raises
-    ------
-    SojournError
-        A flow that has no counterpart on real packets; the message says which are possible.
+    Random starts are those of the simulation with this seed and replication. A flow that has no counterpart on real
+    packets is refused.
     """
     link = the_link(scenario)
     ends = {link[end]: host for end, host in _HOSTS.items()}
@@ -114,18 +103,7 @@ def _possible(table: Mapping[str, Any], ends: Mapping[str, str]) -> Mapping[str,
 
 
 def asks_for_ecn(scenario: Document) -> bool:
-    """Return whether TCP of this scenario asks for ECN, which the kernel has for a host, not for a flow.
-
-    Parameters
-    ----------
-    scenario
-        In canonical form.
-
-    Raises
-    ------
-    SojournError
-        Some flows do and others do not.
-    """
+    """Return whether TCP of this scenario asks for ECN, which the kernel has for a host, not for a flow."""
     asking = {
         bool(table["transport"]["ecn"]): table["name"]
         for table in scenario["flows"]
@@ -140,13 +118,7 @@ def asks_for_ecn(scenario: Document) -> bool:
 
 
 def unlike_the_kernel(scenario: Document) -> str | None:
-    """Return what the kernel's TCP does otherwise than the scenario's, as the keys that would say so, if anything.
-
-    Parameters
-    ----------
-    scenario
-        In canonical form.
-    """
+    """Return what the kernel's TCP does otherwise than the scenario's, as the keys that would say so, if anything."""
     tcp = [table["transport"] for table in scenario["flows"] if table["transport"]["kind"] == "tcp"]
     keys = {key: value for key, value in _KERNELS.items() if any(one[key] != value for one in tcp)}
     return ", ".join(f"{key} = {json.dumps(value)}" for key, value in keys.items()) or None
@@ -161,20 +133,7 @@ def congestion_controls() -> Sequence[str]:
 
 
 def check(scenario: Document, *, seed: int) -> None:
-    """Refuse a scenario that cannot run for real, before anything starts.
-
-    Parameters
-    ----------
-    scenario
-        In canonical form.
-    seed
-        Of random starts.
-
-    Raises
-    ------
-    SojournError
-        With the reason and the limit.
-    """
+    """Refuse a scenario that cannot run for real, before anything starts."""
     link = the_link(scenario)
     if not link.get("under_test") and not link.get("reverse_under_test"):
         raise SojournError("no queue of the link is under test; allowed: under_test = true at the link")
@@ -191,18 +150,7 @@ def check(scenario: Document, *, seed: int) -> None:
 
 
 def check_machine(scenarios: Sequence[Document]) -> None:
-    """Refuse rates above what this machine forwards, by its own measurement.
-
-    Parameters
-    ----------
-    scenarios
-        In canonical form.
-
-    Raises
-    ------
-    SojournError
-        With the rate that was measured, or because the machine has no namespaces for this user.
-    """
+    """Refuse rates above what this machine forwards, by its own measurement."""
     fastest = max((rate for one in scenarios for rate in rates_bit_s(one)), default=0.0)
     if fastest < MEASURED_FROM_BIT_S:
         return

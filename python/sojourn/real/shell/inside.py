@@ -152,13 +152,7 @@ def _run(command: list[str], *, stdin: str = "", pass_fds: tuple[int, ...] = ())
 
 
 def _made_apart(make: Callable[[], None], kind: str, meanwhile: Callable[[], None] | None = None) -> int:
-    """Let a child make a namespace, and return its descriptor.
-
-    Raises
-    ------
-    OSError
-        The child could not, or `meanwhile`, which is called while it does.
-    """
+    """Let a child make a namespace, call `meanwhile` while it does, and return the namespace's descriptor."""
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:

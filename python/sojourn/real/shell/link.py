@@ -143,21 +143,10 @@ def _as_options(error: SojournError) -> SojournError:
 
 
 def configuration(scenario: Document, *, seed: int | None = None, pcapng: Path | None = None) -> str:
-    """Return the configuration of ``sojournd`` for the one link of a scenario, as JSON.
+    """Return the configuration of ``sojournd`` for the one link of a canonical scenario, as JSON.
 
-    Parameters
-    ----------
-    scenario
-        In canonical form, with one link from ``server`` to ``client``.
-    seed
-        Of the random numbers; drawn if it is not given.
-    pcapng
-        A folder for the packets of both ends.
-
-    Raises
-    ------
-    SojournError
-        Something in the scenario cannot be emulated.
+    The link is from ``server`` to ``client``. A seed is drawn if it is not given; `pcapng` is a folder for the
+    packets of both ends.
     """
     link = the_link(scenario)
     ports = {}
@@ -185,13 +174,7 @@ def configuration(scenario: Document, *, seed: int | None = None, pcapng: Path |
 
 
 def the_link(scenario: Document) -> dict[str, Any]:
-    """Return the link of a scenario that can be emulated.
-
-    Raises
-    ------
-    SojournError
-        It has more than one link, or what the device cannot do.
-    """
+    """Return the link of a scenario that can be emulated: its only one."""
 
     def refuse(what: str, allowed: str) -> SojournError:
         return SojournError(f"scenario {scenario['name']!r} cannot run for real: it {what}; allowed: {allowed}")

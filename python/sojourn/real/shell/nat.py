@@ -33,22 +33,9 @@ _WAIT_S: Final = 20.0
 def masquerade(network: str, prefix: int, interface: str) -> socket.socket:
     """Give packets from a network the address of the interface on which they leave this machine.
 
-    Parameters
-    ----------
-    network, prefix
-        The sources: an IPv4 address and the length of its prefix.
-    interface
-        Where the sources are; what leaves there keeps its address. It names the table.
-
-    Returns
-    -------
-    socket.socket
-        The owner: translation ends when it closes.
-
-    Raises
-    ------
-    OSError
-        The kernel has no nf_tables with translation, or this user may not.
+    What leaves on `interface`, where the sources are, keeps its address. The socket that is returned owns the
+    translation, which ends when it closes. An OSError says that the kernel has no nf_tables with translation, or that
+    this user may not.
     """
     table = f"sojourn-{interface}"
     mask = struct.pack(">I", (0xFFFFFFFF << (32 - prefix)) & 0xFFFFFFFF)

@@ -268,23 +268,7 @@ class Outcome:
 def measured(
     scenario: Document, states: Sequence[Mapping[str, Any]], *, first: int, seed: int, duration_s: float, status: int
 ) -> Outcome:
-    """Return what lies between the state before the command and the last one.
-
-    Parameters
-    ----------
-    scenario
-        The link.
-    states
-        What the device showed, at least two of them.
-    first
-        The state before the command.
-    seed
-        Of the device's random numbers.
-    duration_s
-        For how long the command ran.
-    status
-        Its exit status.
-    """
+    """Return what lies between the state before the command, number `first`, and the last state of the device."""
     before, after = states[min(first, len(states) - 1)], states[-1]
     between = states[min(first, len(states) - 1) :]
     ways = {name: _way(before, after, number, duration_s) for number, (name, _) in enumerate(DIRECTIONS)}

@@ -66,11 +66,6 @@ class World:
         machine's own network stays as it is.
     privileged
         Whether programs that root starts keep its capabilities, and see the file system as it is.
-
-    Raises
-    ------
-    WorldError
-        The system has no namespaces for this user, or a program is missing.
     """
 
     def __init__(
@@ -266,30 +261,10 @@ class World:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> int:
-        """Start a program in a host.
+        """Start a program in a host, and return its number for :meth:`wait` and :meth:`signal`.
 
-        Parameters
-        ----------
-        host
-            ``client`` or ``server``.
-        command
-            Program and arguments.
-        streams
-            Descriptors of its standard input, output and error.
-        env
-            Its environment; by default this process's.
-        cwd
-            Its folder; by default this process's.
-
-        Returns
-        -------
-        int
-            Its number, for :meth:`wait` and :meth:`signal`.
-
-        Raises
-        ------
-        SojournError
-            It cannot be started.
+        `streams` are descriptors of its standard input, output and error; environment and folder are this process's
+        unless they are given.
         """
         environment = dict(os.environ if env is None else env)
         environment[LEVEL] = str(self.level + 1)
@@ -314,13 +289,7 @@ class World:
         return self._ended.get(number)
 
     def wait(self, number: int, *, limit_s: float | None = None) -> int | None:
-        """Wait for a program, and return its exit status; None if it still runs after `limit_s`.
-
-        Raises
-        ------
-        WorldError
-            The device ended meanwhile.
-        """
+        """Wait for a program, and return its exit status; None if it still runs after `limit_s`."""
         until = None if limit_s is None else time.monotonic() + limit_s
         while number not in self._ended:
             self._events(0.2 if until is None else max(0.0, min(0.2, until - time.monotonic())))
@@ -476,13 +445,7 @@ def _foreign_names(level: int) -> str:
 
 
 def check_command(command: Sequence[str], what: str) -> None:
-    """Refuse a program that does not exist.
-
-    Raises
-    ------
-    SojournError
-        If it is neither on the path nor a file that can be run.
-    """
+    """Refuse a program that is neither on the path nor a file that can be run."""
     if shutil.which(command[0]) is None:
         found = Path(command[0])
         why = "may not be run" if found.is_file() else "was not found"

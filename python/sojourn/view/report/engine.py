@@ -25,14 +25,10 @@ def page(
     top: Sequence[object] = (),
     facts: Iterable[tuple[str, object]] = (),
 ) -> str:
-    """Return a page.
+    """Return a page; one of four sections and more has contents.
 
     Parameters
     ----------
-    title
-        Its heading.
-    sections
-        All that it shows; pages of four and more have contents.
     made
         The version or build that made it.
     kind
@@ -40,9 +36,7 @@ def page(
     lead
         A sentence below the title.
     top
-        Parts between this and the facts.
-    facts
-        Names and values below.
+        Parts between this and the facts, which are names and values.
     """
     every = [*sections]
     return (

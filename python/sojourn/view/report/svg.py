@@ -32,17 +32,7 @@ _SHAPES: Final = {
 
 
 def inline(picture: Picture, prefix: str, description: str) -> Markup:
-    """Return a figure as an SVG element for an HTML page.
-
-    Parameters
-    ----------
-    picture
-        The figure.
-    prefix
-        Makes its ids unique on the page.
-    description
-        What it shows, for those who do not see it.
-    """
+    """Return a figure as an SVG element for an HTML page; `prefix` makes its ids unique on the page."""
     text = picture.svg()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

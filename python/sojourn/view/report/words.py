@@ -14,19 +14,7 @@ _TRANSPORT_NAMES: Final = {"tcp": "TCP", "udp": "UDP"}
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One element of the network.
-
-    Parameters
-    ----------
-    what
-        ``link``, ``bus``, ``cell``, ``flows`` or ``change``.
-    name
-        Of the element.
-    text
-        What it is, in words.
-    details
-        The parameters that the words leave out.
-    """
+    """One element of the network, its kind first; `details` are the parameters that the words leave out."""
 
     what: str
     name: str
