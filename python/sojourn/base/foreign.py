@@ -30,21 +30,6 @@ from sojourn.base.wording import one_line
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "LARGEST_TABLE",
-    "LONGEST",
-    "Name",
-    "check_names",
-    "document",
-    "lines",
-    "locate",
-    "opened",
-    "read_bytes",
-    "read_text",
-    "table",
-    "unpacked",
-]
-
 LONGEST: Final = 64 << 20
 """Most bytes of a file that is read as a whole, and of what is unpacked."""
 LARGEST_TABLE: Final = 4 << 30

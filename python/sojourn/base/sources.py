@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-__all__ = ["root", "tree"]
-
 _MARKS: Final = ("Cargo.toml", "crates/aqm/src/registry.rs", "python/sojourn/__init__.py", "scaffold/kinds.toml")
 """Files by which a clone is recognised."""
 

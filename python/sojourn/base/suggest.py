@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["hint", "unknown"]
-
 _NEAR = 0.6
 _SHOWN = 60
 """More names than this are not listed."""

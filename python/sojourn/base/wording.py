@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["line", "listed", "one_line", "visible"]
-
 _ACTS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, ends of lines, and what turns the direction of a text, as in scenarios."""
 

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from sojourn.cli.manual import Argument, Command, man, program
 
-__all__ = ["SHELLS", "add", "script"]
-
 SHELLS: Final = ("bash", "zsh", "fish")
 
 

@@ -14,8 +14,6 @@ from typing import Final
 from sojourn import cli
 from sojourn.base.core import version
 
-__all__ = ["Argument", "Command", "man", "markdown", "program"]
-
 #: What a value is when neither its type nor its choices say so, by the word that stands for it.
 _KINDS: Final = {
     "DIR": "file",

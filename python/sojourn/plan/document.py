@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 from sojourn.base import core, foreign, nesting, suggest, toml
 from sojourn.base.errors import ScenarioError, SojournError
@@ -15,16 +15,21 @@ from sojourn.model.network import read_text
 from sojourn.model.scheme import Scheme, as_schemes
 from sojourn.plan import key_lines, vary
 from sojourn.plan.identity import SIMULATED, WORLDS
-from sojourn.plan.model import AUTO, CEILING, FLOOR, NAME, Figure, Plan, Precision, Variation, is_name
+from sojourn.plan.model import AUTO, CEILING, FLOOR, NAME, SCHEME, Figure, Plan, Precision, Variation, is_name
 from sojourn.plugins import loading as plugins
 from sojourn.results import metrics
-
-T = TypeVar("T")
 
 _TOP = (
     "name", "description", "scenario", "set", "schemes", "vary", "paired", "seed", "replications", "precision",
     "series", "show", "plugins", "world",
 )  # fmt: skip
+_VARIATIONS: Final = {
+    "values": (("key", "name", "values"), ("key",)),
+    "from": (("key", "name", "from", "to", "steps", "scale"), ("key", "to", "steps")),
+    "zip": (("zip",), ()),
+    "latin_hypercube": (("latin_hypercube", "points", "seed"), ("points",)),
+}
+"""The ways to vary: the keys of each, and those that it needs beside its name."""
 _MANY = 1_000_000
 
 
@@ -85,34 +90,44 @@ class _Reader:
         where = f"{self._source}:{line}" if line else self._source
         raise ScenarioError(f"{where}: key {key_lines.written(path)}: {what}" if path else f"{where}: {what}")
 
+    @contextmanager
+    def _at(self, path: key_lines.Path) -> Iterator[None]:
+        """Say where the document asked for what is impossible."""
+        try:
+            yield
+        except SojournError as error:
+            self.refuse(path, str(error))
+
     def plan(self, document: Mapping[str, Any]) -> Plan:
         self._keys((), document, _TOP, needed=("name", "scenario"))
-        name = self._get((), document, "name", str, "a text")
+        name = self._text((), document, "name")
         if not is_name(name):
             self.refuse(("name",), f"{name!r} is not a name; allowed: {NAME}")
         self._plugins(document)
         scenario, source = self._scenario(document["scenario"])
         if "replications" in document and "precision" in document:
             self.refuse(("replications",), "does not go with `precision`, whose floor and ceiling say how many")
-        variations = tuple(
-            self._variation(("vary", k), table) for k, table in enumerate(self._tables((), document, "vary"))
-        )
+        variations = tuple(self._variation(*one) for one in self._tables((), document, "vary"))
+        factors = [SCHEME, *(factor.name for variation in variations for factor in variation.factors)]
+        world = document.get("world", SIMULATED)
+        if world not in WORLDS:
+            self.refuse(("world",), f"{world!r} is not known; allowed: {', '.join(WORLDS)}")
         return Plan(
             name=name,
-            description=self._get((), document, "description", str, "a text", ""),
+            description=self._text((), document, "description", default=""),
             scenario=scenario,
             source=source,
             origin=self._source,
-            sets=tuple(self._sets(document)),
+            sets=tuple(f"{key}={toml.inline(found)}" for key, found in _flat(self._table((), document, "set"))),
             schemes=self._schemes(document),
             vary=variations,
-            paired=self._paired(document, variations),
-            world=self._world(document),
+            paired=self._paired(document.get("paired", "all"), factors),
+            world=world,
             seed=self._whole((), document, "seed", 0, 2**63 - 1, 1),
             replications=self._whole((), document, "replications", 1, _MANY, 10),
-            precision=self._precision(document),
-            **self._series(document),
-            **self._show(document, variations),
+            precision=self._precision(document.get("precision", [])),
+            **self._series(document.get("series", AUTO)),
+            **self._show(self._table((), document, "show"), factors),
         )
 
     def _plugins(self, document: Mapping[str, Any]) -> None:
@@ -124,16 +139,17 @@ class _Reader:
         for k, item in enumerate(listed):
             path = ("plugins", k)
             if isinstance(item, str):
-                self._try(path, partial(files.load, self._folder / item))
+                with self._at(path):
+                    files.load(self._folder / item)
                 continue
-            self._keys(path, item, ("name", "kind", "content"), needed=("name", "kind", "content"))
-            texts = [self._get(path, item, key, str, "a text") for key in ("name", "kind", "content")]
-            if texts[1] == "library":
-                warnings.warn(
-                    f"{self._source} brings the library {texts[0]}, which is loaded and is not confined",
-                    stacklevel=2,
-                )
-            self._try(path, partial(plugins.add_shipped, [plugins.Shipped(*texts)]))
+            keys = ("name", "kind", "content")
+            self._keys(path, item, keys, needed=keys)
+            shipped = plugins.Shipped(*(self._text(path, item, key) for key in keys))
+            if shipped.kind == "library":
+                what = f"brings the library {shipped.name}, which is loaded and is not confined"
+                warnings.warn(f"{self._source} {what}", stacklevel=2)
+            with self._at(path):
+                plugins.add_shipped([shipped])
 
     def _scenario(self, value: Any) -> tuple[str, str]:
         if isinstance(value, Mapping):
@@ -141,16 +157,8 @@ class _Reader:
         if not isinstance(value, str):
             self.refuse(("scenario",), f"{value!r} is not a scenario; allowed: a name, a path, or a table")
         beside = self._folder / value
-        return self._try(("scenario",), lambda: read_text(beside if beside.is_file() else value))
-
-    def _world(self, document: Mapping[str, Any]) -> str:
-        world = document.get("world", SIMULATED)
-        if world not in WORLDS:
-            self.refuse(("world",), f"{world!r} is not known; allowed: {', '.join(WORLDS)}")
-        return str(world)
-
-    def _sets(self, document: Mapping[str, Any]) -> list[str]:
-        return [f"{key}={toml.inline(found)}" for key, found in _flat(self._table((), document, "set"))]
+        with self._at(("scenario",)):
+            return read_text(beside if beside.is_file() else value)
 
     def _schemes(self, document: Mapping[str, Any]) -> tuple[Scheme, ...]:
         listed = document.get("schemes")
@@ -163,83 +171,56 @@ class _Reader:
         made = []
         for k, item in enumerate(listed):
             path = ("schemes", k)
-            if isinstance(item, Mapping):
-                self._keys(path, item, ("label", "text"), needed=("text",))
-                text, label = (
-                    self._get(path, item, "text", str, "a text"),
-                    self._get(path, item, "label", str, "a text", ""),
-                )
-            elif isinstance(item, str):
-                text, label = item, ""
-            else:
+            if not isinstance(item, str | Mapping):
                 self.refuse(path, f"{item!r} is not a scheme; allowed: a text, or a table with `label` and `text`")
-            made.append(self._try(path, partial(Scheme, text, label)))
-        return self._try(("schemes",), lambda: as_schemes(made))
+            table = {"text": item} if isinstance(item, str) else item
+            self._keys(path, table, ("label", "text"), needed=("text",))
+            text, label = self._text(path, table, "text"), self._text(path, table, "label", default="")
+            with self._at(path):
+                made.append(Scheme(text, label))
+        with self._at(("schemes",)):
+            return as_schemes(made)
 
     def _variation(self, path: key_lines.Path, table: Mapping[str, Any]) -> Variation:
-        kinds = [kind for kind in ("values", "from", "zip", "latin_hypercube") if kind in table]
+        kinds = [kind for kind in _VARIATIONS if kind in table]
         if len(kinds) != 1:
             self.refuse(
                 path, "needs exactly one of `values`, `from` (with `to` and `steps`), `zip`, `latin_hypercube`"
             )
+        self._keys(path, table, *_VARIATIONS[kinds[0]])
         match kinds[0]:
             case "values":
-                self._keys(path, table, ("key", "name", "values"), needed=("key",))
-                return self._try(
-                    path, lambda: vary.grid(*self._factor(path, table), values=self._values(path, table))
-                )
+                return self._list(path, table)
             case "from":
-                self._keys(
-                    path, table, ("key", "name", "from", "to", "steps", "scale"), needed=("key", "to", "steps")
-                )
-                keys, name = self._factor(path, table)
+                factor = self._factor(path, table)
                 steps = self._whole(path, table, "steps", 2, _MANY)
-                return self._try(
-                    path,
-                    lambda: vary.span(
-                        keys,
-                        name,
-                        from_=table["from"],
-                        to=table["to"],
-                        steps=steps,
-                        scale=table.get("scale", "linear"),
-                    ),
-                )
+                with self._at(path):
+                    return vary.span(*factor, **_range(table), steps=steps)
             case "zip":
-                self._keys(path, table, ("zip",))
                 columns = []
-                for k, column in enumerate(self._tables(path, table, "zip")):
-                    here = (*path, "zip", k)
+                for here, column in self._tables(path, table, "zip"):
                     self._keys(here, column, ("key", "name", "values"), needed=("key", "values"))
-                    keys, name = self._factor(here, column)
-                    values = self._values(here, column)
-                    columns.append(self._try(here, partial(vary.grid, keys, name, values=values)))
-                return self._try(path, lambda: vary.zipped(*columns))
+                    columns.append(self._list(here, column))
+                with self._at(path):
+                    return vary.zipped(*columns)
             case _:
-                self._keys(path, table, ("latin_hypercube", "points", "seed"), needed=("points",))
                 dimensions = []
-                for k, column in enumerate(self._tables(path, table, "latin_hypercube")):
-                    here = (*path, "latin_hypercube", k)
+                for here, column in self._tables(path, table, "latin_hypercube"):
                     self._keys(here, column, ("key", "name", "from", "to", "scale"), needed=("key", "from", "to"))
-                    keys, name = self._factor(here, column)
-                    dimensions.append(
-                        self._try(
-                            here,
-                            partial(
-                                vary.dimension,
-                                keys,
-                                name,
-                                from_=column["from"],
-                                to=column["to"],
-                                scale=column.get("scale", "linear"),
-                            ),
-                        )
-                    )
-                points, seed = (
-                    self._whole(path, table, "points", 1, _MANY),
-                    self._whole(path, table, "seed", 0, _MANY, 1),
-                )
-                return self._try(path, lambda: vary.latin_hypercube(*dimensions, points=points, seed=seed))
+                    factor = self._factor(here, column)
+                    with self._at(here):
+                        dimensions.append(vary.dimension(*factor, **_range(column)))
+                points = self._whole(path, table, "points", 1, _MANY)
+                seed = self._whole(path, table, "seed", 0, _MANY, 1)
+                with self._at(path):
+                    return vary.latin_hypercube(*dimensions, points=points, seed=seed)
+
+    def _list(self, path: key_lines.Path, table: Mapping[str, Any]) -> Variation:
+        factor, values = self._factor(path, table), table["values"]
+        if not isinstance(values, list) or not values:
+            self.refuse((*path, "values"), f"{values!r} is not a list of values")
+        with self._at(path):
+            return vary.grid(*factor, values=values)
 
     def _factor(self, path: key_lines.Path, table: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         key = table["key"]
@@ -249,25 +230,16 @@ class _Reader:
                 (*path, "key"),
                 f"{key!r} is not a key; allowed: a dotted path, or a list of them that take the same value",
             )
-        return tuple(keys), self._get(path, table, "name", str, "a text", "")
+        return tuple(keys), self._text(path, table, "name", default="")
 
-    def _values(self, path: key_lines.Path, table: Mapping[str, Any]) -> list[Any]:
-        values = table["values"]
-        if not isinstance(values, list) or not values:
-            self.refuse((*path, "values"), f"{values!r} is not a list of values")
-        return values
-
-    def _paired(self, document: Mapping[str, Any], variations: Sequence[Variation]) -> tuple[str, ...] | None:
-        listed = document.get("paired", "all")
+    def _paired(self, listed: Any, known: Sequence[str]) -> tuple[str, ...] | None:
         if listed == "all":
             return None
-        known = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
         if not isinstance(listed, list) or any(name not in known for name in listed):
             self.refuse(("paired",), f'{listed!r} is not known; allowed: "all", or a list of {", ".join(known)}')
         return tuple(listed)
 
-    def _precision(self, document: Mapping[str, Any]) -> tuple[Precision, ...]:
-        found = document.get("precision", [])
+    def _precision(self, found: Any) -> tuple[Precision, ...]:
         if not isinstance(found, Mapping | list):
             self.refuse(
                 ("precision",), f"{found!r} is not a goal; allowed: a table with `metric` and `within`, or a list"
@@ -279,15 +251,15 @@ class _Reader:
             if not isinstance(table, Mapping):
                 self.refuse(path, "allowed: a table with `metric` and `within`")
             self._keys(path, table, ("metric", "within", "floor", "ceiling"), needed=("metric", "within"))
-            metric = self._get(path, table, "metric", str, "the name of a metric")
-            within = self._get(path, table, "within", str, 'a text such as "5 %"')
+            metric = self._text(path, table, "metric", "the name of a metric")
+            within = self._text(path, table, "within", 'a text such as "5 %"')
             floor = self._whole(path, table, "floor", 2, _MANY, FLOOR)
             ceiling = self._whole(path, table, "ceiling", 2, _MANY, max(CEILING, floor))
-            goals.append(self._try(path, partial(Precision, metric, within, floor, ceiling)))
+            with self._at(path):
+                goals.append(Precision(metric, within, floor, ceiling))
         return tuple(goals)
 
-    def _series(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        found = document.get("series", AUTO)
+    def _series(self, found: Any) -> dict[str, Any]:
         if isinstance(found, str):
             return {"series": None if found == "none" else found}
         if not isinstance(found, Mapping):
@@ -297,26 +269,26 @@ class _Reader:
             )
         self._keys(("series",), found, ("interval", "replications"), needed=("interval",))
         return {
-            "series": self._get(("series",), found, "interval", str, 'a time such as "50 ms"'),
+            "series": self._text(("series",), found, "interval", 'a time such as "50 ms"'),
             "series_replications": self._whole(("series",), found, "replications", 1, _MANY, 1),
         }
 
-    def _show(self, document: Mapping[str, Any], variations: Sequence[Variation]) -> dict[str, Any]:
-        table = self._table((), document, "show")
+    def _show(self, table: Mapping[str, Any], factors: Sequence[str]) -> dict[str, Any]:
         self._keys(("show",), table, ("metrics", "figures"))
         known = [metric["name"] for metric in core.metrics() if "run" in metric["scopes"]]
+
+        def check(path: key_lines.Path, name: str) -> None:
+            if metrics.split(name)[0] not in known:
+                self.refuse(path, suggest.unknown("metric", name, known))
+
         found = table.get("metrics", [])
         names = found if isinstance(found, list) else [found]
         for name in names:
-            if metrics.split(str(name))[0] not in known:
-                self.refuse(("show", "metrics"), suggest.unknown("metric", str(name), known))
-        factors = ["scheme", *(factor.name for variation in variations for factor in variation.factors)]
+            check(("show", "metrics"), str(name))
         figures = []
-        for k, figure in enumerate(self._tables(("show",), table, "figures")):
-            path = ("show", "figures", k)
+        for path, figure in self._tables(("show",), table, "figures"):
             self._keys(path, figure, ("y", "x"), needed=("y", "x"))
-            if metrics.split(str(figure["y"]))[0] not in known:
-                self.refuse((*path, "y"), suggest.unknown("metric", str(figure["y"]), known))
+            check((*path, "y"), str(figure["y"]))
             if figure["x"] not in factors:
                 meant = suggest.hint(str(figure["x"]), factors)
                 self.refuse((*path, "x"), f"{figure['x']!r} does not vary{meant}; allowed: {', '.join(factors)}")
@@ -333,17 +305,16 @@ class _Reader:
             if key not in table:
                 self.refuse(path, f"`{key}` is missing")
 
-    def _get(
+    def _text(
         self,
         path: key_lines.Path,
         table: Mapping[str, Any],
         key: str,
-        kind: type[T],
-        what: str,
-        default: T | None = None,
-    ) -> T:
+        what: str = "a text",
+        default: str | None = None,
+    ) -> str:
         found = table.get(key, default)
-        if not isinstance(found, kind):
+        if not isinstance(found, str):
             self.refuse((*path, key), f"{found!r} is not {what}")
         return found
 
@@ -367,18 +338,18 @@ class _Reader:
             self.refuse((*path, key), f"{found!r} is not a table")
         return found
 
-    def _tables(self, path: key_lines.Path, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    def _tables(
+        self, path: key_lines.Path, table: Mapping[str, Any], key: str
+    ) -> list[tuple[key_lines.Path, Mapping[str, Any]]]:
+        """Return the tables of a list, each with its path."""
         found = table.get(key, [])
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
             self.refuse((*path, key), f"{found!r} is not a list of tables")
-        return found
+        return [((*path, key, k), one) for k, one in enumerate(found)]
 
-    def _try(self, path: key_lines.Path, make: Callable[[], T]) -> T:
-        """Make something; say where the document asked for it if it is impossible."""
-        try:
-            return make()
-        except SojournError as error:
-            self.refuse(path, str(error))
+
+def _range(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {"from_": table["from"], "to": table["to"], "scale": table.get("scale", "linear")}
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:

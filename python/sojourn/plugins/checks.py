@@ -24,8 +24,6 @@ from sojourn.base.core import SojournError
 from sojourn.model import network
 from sojourn.plugins import loading, recorded
 
-__all__ = ["Finding", "Verdict", "add", "check"]
-
 TIME_LIMIT_S: Final = 300
 _DAY_S: Final = 86_400.0
 

@@ -17,9 +17,8 @@ from sojourn.base.core import SojournError
 from sojourn.plugins.subset import MOST_STEPS, STEPS, Program, code
 from sojourn.plugins.table import DONE, LOOPED, PACKET, QUEUE, RAISED, Layout, host
 
-__all__ = ["compiled", "compiled_once", "target", "uncompiled"]
-
-_METHODS: Final = {"init": 1, "set_params": 1, "enqueue": 3, "dequeue": 3, "update": 2}
+_METHODS: Final = {"init": 2, "set_params": 2, "enqueue": 3, "dequeue": 3, "update": 2}
+"""The number of addresses that each takes."""
 _POINTER: Final = ctypes.c_void_p
 
 Functions = tuple[dict[str, int | None], list[object]]
@@ -145,9 +144,15 @@ def compiled(program: Program, chosen: Layout) -> Functions:
                 found = functions[name].compile(arguments.get(name, (state,)))
                 del found
                 _check_type(program, name, functions[name])
-        return _callbacks(numba, types, program, chosen, functions)
+        kept = []
+        for name, function in _hosted(program, chosen, functions, numba.carray).items():
+            signature = types.int32(*[types.voidptr] * _METHODS[name])
+            kept.append(
+                (name, numba.cfunc(signature, nopython=True, error_model="python", boundscheck=True)(function))
+            )
     except NumbaError as error:
         raise SojournError(_said(program, error)) from None
+    return {**dict.fromkeys(_METHODS), **{name: one.address for name, one in kept}}, [kept, functions]
 
 
 def _check_type(program: Program, name: str, function: Any) -> None:
@@ -177,10 +182,14 @@ def _said(program: Program, error: Exception) -> str:
     return f"{where}: the types do not fit: {' '.join(told[:2])}"
 
 
-def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functions: dict[str, Any]) -> Functions:
-    """Return functions that a host can call, which give ``RAISED`` where the user's would raise."""
-    pointer, code_ = types.voidptr, types.int32
-    lines = ["def build(cfunc, carray, state_type, packet_type, queue_type, value_type, user):"]
+def _hosted(
+    program: Program, chosen: Layout, functions: dict[str, Any], carray: Any
+) -> dict[str, Callable[..., int]]:
+    """Return functions that a host can call, which give ``RAISED`` where the user's would raise.
+
+    `carray` makes an array of an address, a length and a type.
+    """
+    lines = ["def build(carray, state_type, packet_type, queue_type, value_type, user):"]
     steps = f"self_.{STEPS} = {MOST_STEPS}" if program.has_loops else "pass"
     failed = f"return {LOOPED} if self_.{STEPS} < 0 else {RAISED}" if program.has_loops else f"return {RAISED}"
     calls = {
@@ -203,12 +212,10 @@ def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functio
         else:
             initial.append(f"        self_.{one.name} = {one.initial!r}")
     given = "given_ = carray(given, 1, value_type)[0]" if chosen.parameters else "pass"
-    for name in ("init", "set_params", "enqueue", "dequeue", "update"):
-        takes, call = calls.get(name, ("state, given", f"return {DONE}"))
-        if name not in program.frozen.methods and name in ("enqueue", "dequeue", "update"):
-            continue
-        if name == "init" and "init" not in program.frozen.methods:
-            call = f"return {DONE}"
+    made = [name for name in _METHODS if name in ("init", "set_params") or name in program.frozen.methods]
+    for name in made:
+        is_own = name in calls and name in program.frozen.methods
+        takes, call = calls[name] if is_own else ("state, given", f"return {DONE}")
         lines += [
             f"    user_{name} = user.get({name!r})",
             f"    def {name}({takes}):",
@@ -218,22 +225,14 @@ def _callbacks(numba: Any, types: Any, program: Program, chosen: Layout, functio
         if name in ("init", "set_params"):
             lines += [f"        {given}", *set_fields, *(initial if name == "init" else [])]
         lines += ["        try:", f"            {call}", "        except Exception:", f"            {failed}"]
-    made = [name for name in _METHODS if name in ("init", "set_params") or name in program.frozen.methods]
     lines.append(f"    return {{{', '.join(f'{name!r}: {name}' for name in made)}}}")
     space: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
     exec("\n".join(lines), space)  # noqa: S102
     value = np.dtype(
         [(f"v{k}", "f8" if one.type == "f8" else "i8") for k, one in enumerate(chosen.parameters)] or [("v0", "i8")]
     )
-    plain = space["build"](numba.cfunc, numba.carray, chosen.state, PACKET, QUEUE, value, functions)
-    kept = []
-    addresses: dict[str, int | None] = dict.fromkeys(_METHODS)
-    for name, function in plain.items():
-        signature = code_(*[pointer] * {1: 2, 2: 2, 3: 3}[_METHODS[name]])
-        one = numba.cfunc(signature, nopython=True, error_model="python", boundscheck=True)(function)
-        addresses[name] = one.address
-        kept.append(one)
-    return addresses, [*kept, functions]
+    plain: dict[str, Callable[..., int]] = space["build"](carray, chosen.state, PACKET, QUEUE, value, functions)
+    return plain
 
 
 def _taken(index: int, type_: str) -> str:
@@ -298,54 +297,27 @@ def uncompiled(program: Program, chosen: Layout) -> Functions:
         "whole": int,
     }
     functions = code(program, names, lambda function: function)
-    told: list[bool] = []
+    is_printed = False
 
-    def guarded(state: int, run: Callable[[_View], int | None]) -> int:
-        self_ = _View(state, chosen.state)
-        try:
-            object.__getattribute__(self_, "_row")[STEPS][0] = MOST_STEPS
-            answer = run(self_)
-            return 0 if answer is None else int(answer)
-        except BaseException:
-            if not told:
-                traceback.print_exc(file=sys.stderr)
-                told.append(True)
-            return LOOPED if self_._row[STEPS][0] < 0 else RAISED
+    def printing(function: Callable[..., int | None]) -> Callable[..., int]:
+        def call(*arguments: _View) -> int:
+            nonlocal is_printed
+            try:
+                return int(function(*arguments) or 0)
+            except BaseException as error:
+                if not is_printed:
+                    traceback.print_exc(file=sys.stderr)
+                    is_printed = True
+                # Whatever it was, the host hears of it.
+                raise RuntimeError from error
 
-    def set_params(self_: _View, given: int) -> int:
-        for k, one in enumerate(chosen.parameters):
-            held = (ctypes.c_double if one.type == "f8" else ctypes.c_int64).from_address(given + 8 * k)
-            setattr(self_, one.field, held.value)
-        return DONE
+        return call
 
-    def init(self_: _View, given: int) -> int:
-        set_params(self_, given)
-        for one in chosen.fields:
-            self_._row[one.name][0] = one.initial
-        if "init" in program.frozen.methods:
-            functions["init"](self_)
-        return DONE
-
-    def update(self_: _View, queue: int) -> int:
-        functions["update"](self_, _View(queue, QUEUE))
-        return DONE
-
-    def decide(name: str) -> Callable[[int, int, int], int]:
-        return lambda state, packet, queue: guarded(
-            state, lambda self_: functions[name](self_, _View(packet, PACKET), _View(queue, QUEUE))
-        )
-
-    whole = ctypes.c_int32
-    two, three = ctypes.CFUNCTYPE(whole, _POINTER, _POINTER), ctypes.CFUNCTYPE(whole, _POINTER, _POINTER, _POINTER)
+    shown = {name: printing(function) for name, function in functions.items()}
+    plain = _hosted(program, chosen, shown, lambda address, _, type_: [_View(address, type_)])
     made: dict[str, Any] = {
-        "init": two(lambda state, given: guarded(state, lambda self_: init(self_, given or 0))),
-        "set_params": two(lambda state, given: guarded(state, lambda self_: set_params(self_, given or 0))),
-        "enqueue": three(decide("enqueue")),
+        name: ctypes.CFUNCTYPE(ctypes.c_int32, *[_POINTER] * _METHODS[name])(one) for name, one in plain.items()
     }
-    if "dequeue" in program.frozen.methods:
-        made["dequeue"] = three(decide("dequeue"))
-    if "update" in program.frozen.methods:
-        made["update"] = two(lambda state, queue: guarded(state, lambda self_: update(self_, queue)))
     found: dict[str, int | None] = dict.fromkeys(_METHODS)
     found |= {name: ctypes.cast(one, _POINTER).value for name, one in made.items()}
     return found, [made, functions]

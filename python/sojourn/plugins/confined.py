@@ -19,8 +19,6 @@ from sojourn import _native
 from sojourn.base.core import SojournError
 from sojourn.plugins import compiled, loading, recorded
 
-__all__ = ["main"]
-
 _MEMORY_BYTES: Final = 2 << 30
 """A loop that takes memory ends before the machine has none left."""
 

@@ -13,21 +13,6 @@ from sojourn.base.core import SojournError
 from sojourn.base.units import Quantity
 from sojourn.base.wording import one_line
 
-__all__ = [
-    "MOST_CELLS",
-    "Declaration",
-    "Declared",
-    "Field",
-    "Parameter",
-    "described",
-    "flags",
-    "members",
-    "methods",
-    "number",
-    "parameter",
-    "snake",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

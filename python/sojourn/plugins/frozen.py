@@ -34,8 +34,6 @@ from sojourn.plugins.declared import (
     number,
 )
 
-__all__ = ["ANSWERS", "BUILT_IN", "DEBUG", "TEXT", "Frozen", "canonical", "check_source", "freeze", "refuse"]
-
 ANSWERS: Final = {"ACCEPT": 1, "DROP": 2, "MARK": 3, "SEND": 4}
 BUILT_IN: Final = ("abs", "bool", "float", "int", "max", "min")
 DEBUG: Final = ("breakpoint", "print")

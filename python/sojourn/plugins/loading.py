@@ -34,8 +34,6 @@ from sojourn.plugins import compiled, subset, table
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import TEXT, check_source
 
-__all__ = ["Named", "Shipped", "add_class", "add_shipped", "load", "repeat", "shipped_in"]
-
 _Content = TypeVar("_Content")
 
 _LIBRARIES: Final = (".so", ".dylib")

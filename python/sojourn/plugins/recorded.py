@@ -17,8 +17,6 @@ from sojourn.base import foreign
 from sojourn.base.core import SojournError
 from sojourn.plugins import table
 
-__all__ = ["Repeated", "read", "repeat"]
-
 _HEAD: Final = re.compile(r"sojourn_aqm=(\d+) rate_bit_s=([1-9]\d{0,18}) aqm=(\S+)(.*)")
 _CALL: Final = re.compile(
     r"(?:\+((?: \d{1,19}){7})|-( \d{1,19})) \|((?: [0-9a-f]{1,16})*) \|((?: (?:drop|mark|send):\d+)*)"

@@ -18,8 +18,6 @@ from sojourn.base.core import SojournError
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import ANSWERS, BUILT_IN, DEBUG, Frozen, canonical, freeze, refuse
 
-__all__ = ["LINE", "STEPS", "Program", "code", "prepare"]
-
 LINE: Final = "line_"
 STEPS: Final = "steps_"
 MOST_STEPS: Final = 100_000

@@ -15,8 +15,6 @@ from sojourn.plugins.declared import Declared, Field
 from sojourn.plugins.frozen import Frozen
 from sojourn.plugins.subset import LINE, STEPS
 
-__all__ = ["PACKET", "QUEUE", "VERSION", "Layout", "address", "host", "layout"]
-
 VERSION: Final = 1
 """``SOJOURN_AQM_VERSION``."""
 DONE, RAISED, LOOPED = 5, -1, -2

@@ -15,18 +15,6 @@ from sojourn.results import metrics, tables
 if TYPE_CHECKING:
     from sojourn.results.data import ResultData
 
-__all__ = [
-    "DIFFERENCES",
-    "SUMMARY",
-    "SUMMARY_BY_GROUP",
-    "SUMMARY_BY_PHASE",
-    "differences",
-    "document",
-    "summary",
-    "summary_by_group",
-    "summary_by_phase",
-]
-
 SUMMARY: Final = ("scheme", "queue", "metric", "unit", "mean", "low", "high", "replications")
 SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[2:])
 SUMMARY_BY_PHASE: Final = ("scheme", "phase", "group", *SUMMARY[1:])

@@ -242,7 +242,3 @@ def _short_over_long(part: pd.DataFrame, warm_up_s: float, end_s: float) -> floa
         return math.nan
     lasting = float((rates[long] / alive[long]).mean())
     return float((rates[short] / alive[short]).mean()) / lasting if lasting > 0 else math.nan
-
-
-def _limits(results: ResultData, label: str, values: list[float], of: Measure) -> tuple[float, float, float, int]:
-    return tables.limits(results.mean(label, values, of.quantity))

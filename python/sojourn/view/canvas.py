@@ -21,20 +21,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from sojourn.base import escape
 from sojourn.view.palette import INK, MUTED, RULE
 
-__all__ = [
-    "NARROW",
-    "PAPER_POINTS",
-    "WIDTH",
-    "Picture",
-    "is_narrow",
-    "is_wide",
-    "label_spots",
-    "logarithmic",
-    "new_figure",
-    "points",
-    "sheet",
-]
-
 _STYLE: Final[Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,

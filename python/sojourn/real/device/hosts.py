@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-__all__ = ["Hosts", "LabError"]
-
 _TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping", "iperf3": "iperf3"}
 
 

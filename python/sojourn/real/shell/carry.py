@@ -266,6 +266,3 @@ def _together(flows: Sequence[Mapping[str, Any]], delays: Sequence[float]) -> di
 def attempts() -> int:
     """Return how often a run is tried at most; the environment may say less, for tests."""
     return int(os.environ.get("SOJOURN_REAL_ATTEMPTS", str(ATTEMPTS)))
-
-
-__all__ = ["StoppedError", "attempts", "carry"]

@@ -83,6 +83,3 @@ class Packets(Local):
             )
         report["metrics"] |= {"marked_late_runs": float(late is not None), "repeated_runs": float(repeated)}
         return report
-
-
-__all__ = ["Packets", "check", "with_scheme"]

@@ -162,6 +162,3 @@ def check_machine(scenarios: Sequence[Document]) -> None:
             f"this machine cannot carry a link of {fastest / 1e6:g} Mbit/s: it forwards {most / 1e6:.0f} Mbit/s, as "
             "`sojourn doctor` measures; allowed: lower rates, or a quieter machine"
         )
-
-
-__all__ = ["asks_for_ecn", "check", "check_machine", "congestion_controls", "flows", "unlike_the_kernel"]

@@ -262,17 +262,3 @@ def _frames(link: Mapping[str, Any]) -> int:
         delay_s = to_ns("delay", link.get(f"{way}delay") or link["delay"]) / 1e9
         travelling += bit_s * delay_s / 8.0 / _SMALL_FRAME
     return min(_MOST_FRAMES, _LEAST_FRAMES + int(travelling))
-
-
-__all__ = [
-    "DOWN",
-    "FASTEST_BIT_S",
-    "NAME",
-    "OPTIONS",
-    "UP",
-    "Link",
-    "Option",
-    "configuration",
-    "rates_bit_s",
-    "the_link",
-]

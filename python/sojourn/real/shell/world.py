@@ -450,6 +450,3 @@ def check_command(command: Sequence[str], what: str) -> None:
         found = Path(command[0])
         why = "may not be run" if found.is_file() else "was not found"
         raise SojournError(f"{what}: {command[0]!r} {why}; allowed: a program on the path, or a file that can be run")
-
-
-__all__ = ["HOSTS", "LEVEL", "MTU", "World", "WorldError", "check_command", "machine_forwards", "own_level"]

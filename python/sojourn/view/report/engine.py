@@ -12,8 +12,6 @@ from markupsafe import Markup
 from sojourn.base import escape
 from sojourn.view.report.sections import Drawing, Section, contents
 
-__all__ = ["notebook", "page"]
-
 
 def page(
     title: str,

@@ -13,24 +13,6 @@ from markupsafe import Markup, escape
 from sojourn.view.canvas import Picture
 from sojourn.view.report import svg
 
-__all__ = [
-    "Cell",
-    "Details",
-    "Drawing",
-    "Element",
-    "Row",
-    "Section",
-    "cell",
-    "code",
-    "contents",
-    "items",
-    "joined",
-    "note",
-    "prose",
-    "row",
-    "tag",
-]
-
 Element: TypeAlias = Markup
 """A part of a page that needs no more escaping."""
 
