@@ -83,16 +83,10 @@ def tell(found: Iterable[Notice]) -> None:
 
 
 def inert(scenario: Document, schemes: Sequence[Scheme], *, on_device: bool = False) -> tuple[Notice, ...]:
-    """Return the settings that have no effect in the runs of a scenario under some schemes.
+    """Return the settings that have no effect in the runs of a canonical scenario under some schemes.
 
-    Parameters
-    ----------
-    scenario
-        Canonical.
-    schemes
-        In the queues under test; one without text stands for the queues as the scenario has them.
-    on_device
-        A device has the link, and its traffic is not that of the scenario.
+    A scheme without text stands for the queues as the scenario has them. `on_device`: a device has the link, and its
+    traffic is not that of the scenario.
     """
     found = core.inert(scenario, [(one.label, one.exact) for one in schemes], on_device=on_device)
     return tuple(Notice("inert", (one["where"],), one["text"], one["what"]) for one in found)
@@ -101,10 +95,7 @@ def inert(scenario: Document, schemes: Sequence[Scheme], *, on_device: bool = Fa
 def inert_everywhere(runs: Iterable[tuple[Document | str, Sequence[Scheme]]]) -> tuple[Notice, ...]:
     """Return what has no effect in any of several scenarios in which its scheme or flow is, each setting once.
 
-    Parameters
-    ----------
-    runs
-        Scenarios, also as JSON text, with the schemes that are run in them, as :func:`inert` takes them.
+    Scenarios, also as JSON text, come with the schemes that are run in them, as :func:`inert` takes them.
     """
     every: dict[tuple[str, str], Notice] = {}
     acts: set[tuple[str, str]] = set()
@@ -182,10 +173,7 @@ def alike_in(results: ResultData) -> tuple[Notice, ...]:
 def alike(runs: Iterable[tuple[str, Hashable, Mapping[str, Any]]]) -> tuple[Notice, ...]:
     """Return a notice for each set of schemes with the same metrics in every run.
 
-    Parameters
-    ----------
-    runs
-        Of each run the scheme, what else tells it from others (scenario and replication), and a row of the table.
+    Each run is given as scheme, what else tells it from others (scenario and replication), and its row of the table.
     """
     # The number of events measures the simulator.
     known = {name for scope, name in metrics.catalogue() if scope == "run"} - {"events"}

@@ -19,13 +19,9 @@ _LEAST: Final = 4 * _TAIL_BATCHES
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """Whether the beginning of a series differs from its rest.
+    """Whether the beginning of a series differs from its rest: Student's t under the hypothesis that it does not.
 
-    Parameters
-    ----------
-    statistic
-        Student's t under the hypothesis that it does not; negative where the series starts low. NaN of a series that
-        is too short to tell.
+    Negative where the series starts low; NaN of a series that is too short to tell.
     """
 
     statistic: float

@@ -126,17 +126,7 @@ def congestion_flows(level: str, *, room_packets: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """Where power, throughput over delay, is largest.
-
-    Parameters
-    ----------
-    load
-        There.
-    mean_packets
-        In the system.
-    response
-        In mean service times.
-    """
+    """Where power, throughput over delay, is largest; the response is in mean service times."""
 
     load: float
     mean_packets: float

@@ -45,12 +45,7 @@ class Controller(Protocol):
 class Red:
     """RED: p from an average of the queue.
 
-    Parameters
-    ----------
-    min_packets, max_packets, max_p, w, gentle
-        As RED has them.
-    spaced
-        Losses are spread evenly over 1/p arrivals (RED's count), which makes their rate 2p/(1 + p).
+    `spaced`: losses are spread evenly over 1/p arrivals (RED's count), which makes their rate 2p/(1 + p).
     """
 
     min_packets: float
@@ -94,13 +89,7 @@ class Red:
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pi:
-    """PI: p follows the queue's excess and its change.
-
-    Parameters
-    ----------
-    a, b, q_ref_packets, tupdate_s
-        As the paper has them.
-    """
+    """PI: p follows the queue's excess and its change."""
 
     a: float = 1.822e-5
     b: float = 1.816e-5
@@ -125,13 +114,7 @@ class Pi:
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pie:
-    """PIE: PI of the queueing delay with gains that follow p (RFC 8033, section 4.2 and 5.1's steps).
-
-    Parameters
-    ----------
-    target_s, tupdate_s, alpha, beta
-        As the RFC has them.
-    """
+    """PIE: PI of the queueing delay with gains that follow p (RFC 8033, section 4.2 and 5.1's steps)."""
 
     target_s: float = 0.015
     tupdate_s: float = 0.015
@@ -160,13 +143,7 @@ class Pie:
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rem:
-    """REM: p exponential in a price of backlog and rate.
-
-    Parameters
-    ----------
-    gamma, alpha, phi, b_ref_packets, tupdate_s
-        As the paper has them.
-    """
+    """REM: p exponential in a price of backlog and rate."""
 
     gamma: float = 0.001
     alpha: float = 0.1
@@ -194,13 +171,7 @@ class Rem:
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Avq:
-    """AVQ: packets that would not fit into a slower virtual queue are lost; that queue is short for the link's delay.
-
-    Parameters
-    ----------
-    gamma, alpha
-        As the paper has them.
-    """
+    """AVQ: packets that do not fit into a slower virtual queue are lost; that queue is short for the link's delay."""
 
     gamma: float = 0.98
     alpha: float = 0.15
@@ -226,13 +197,7 @@ class Avq:
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Codel:
-    """CoDel's control law: while the delay is above target, the rate of losses, sqrt(count)/interval, increases.
-
-    Parameters
-    ----------
-    target_s, interval_s
-        As the RFC has them.
-    """
+    """CoDel's control law: while the delay is above target, the rate of losses, sqrt(count)/interval, increases."""
 
     target_s: float = 0.005
     interval_s: float = 0.1
@@ -267,11 +232,6 @@ class Threshold:
     """A threshold so low that the queue forms and drains within a round trip: p = rho^b (1 - rho)/(1 - rho^(b + 1)).
 
     That is the loss of a queue of Poisson arrivals with room for `q_th_packets` (Raina, Towsley and Wischik 2005).
-
-    Parameters
-    ----------
-    q_th_packets
-        Packets that may wait.
     """
 
     q_th_packets: float = 15.0

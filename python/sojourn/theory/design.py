@@ -20,22 +20,9 @@ from sojourn.theory.queue import Queue, queue
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A family of dropping functions.
+    """A family of dropping functions, with the published name, location and width (packets; 0: it has none).
 
-    Parameters
-    ----------
-    name, title
-        For commands and for people.
-    published
-        Name of the governing text's function.
-    location
-        The location printed there, packets.
-    width
-        The width printed there, packets; 0: the shape has none.
-    text
-        The scheme for location, width and largest probability.
-    is_whole
-        Whether the location is a whole number of packets.
+    `text` makes the scheme from location, width and largest probability.
     """
 
     name: str

@@ -31,15 +31,7 @@ def dropping_functions(laws: Mapping[str, Law], *, lengths: tuple[int, int]) -> 
 
 
 def stable_region(chart: Chart, *, first: str, second: str) -> Picture:
-    """Draw the stable region; the line is where the roots reach the axis, and both axes are logarithmic.
-
-    Parameters
-    ----------
-    chart
-        Of :func:`sojourn.theory.stability.chart`.
-    first, second
-        What the parameters are, with units.
-    """
+    """Draw the stable region; the line is where the roots reach the axis, and both axes are logarithmic."""
     with plot.new_figure(plot.WIDTH * 0.75, 3.8) as drawing:
         axes = drawing.subplots()
         most = float(np.nanmax(np.abs(chart.growth_per_rtt)))

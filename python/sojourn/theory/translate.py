@@ -60,19 +60,7 @@ _MAKERS: Final[Mapping[str, Callable[[Values], Controller]]] = {
 
 
 def controller(scheme: str) -> tuple[Controller, float]:
-    """Return the controller of a scheme, and its limit in packets.
-
-    Parameters
-    ----------
-    scheme
-        One of red, pi, pie, rem, avq, codel, threshold and pfifo with parameters, as tc writes it.
-        Limits in bytes have no place here.
-
-    Raises
-    ------
-    SojournError
-        A bad scheme, and one without a fluid model.
-    """
+    """Return the fluid controller of a scheme as tc writes it, and its limit, which must be in packets."""
     own = Scheme(scheme)
     make = _MAKERS.get(own.algorithm)
     if make is None:
