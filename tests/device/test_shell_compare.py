@@ -241,7 +241,7 @@ def test_a_late_run_is_repeated_and_marked_at_the_bound(
 
     monkeypatch.setattr(executor, "carry", late_twice)
     monkeypatch.delenv("SOJOURN_REAL_ATTEMPTS", raising=False)
-    packets = executor.Packets(Path())
+    packets = executor.Packets()
     try:
         good = packets._run(canonical(), Run("x", "codel", 3, 0, None, "real"))
         bad = packets._run(canonical(), Run("x", "codel", 3, 1, None, "real"))

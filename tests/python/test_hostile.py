@@ -275,7 +275,8 @@ SINKS = {
     "to_latex": set(), "to_html": set(), "to_markdown": set(), "to_string": set(),
     "Environment": {"view.report.engine"}, "Template": {"scaffold.kinds"},
     "Markup": {
-        "view.report.context", "view.report.engine", "view.report.sections", "view.report.svg", "base.escape",
+        "view.report.context", "view.report.engine", "view.report.results", "view.report.sections", "view.report.svg",
+        "base.escape",
         "papers.daqm.daqm.part", "papers.dropping-functions.dropping_functions.tables",
     },
 }  # fmt: skip

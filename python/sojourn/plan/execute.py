@@ -21,7 +21,7 @@ from sojourn.base.processors import cores
 from sojourn.base.units import to_ns
 from sojourn.plan import expand, stopping, worker
 from sojourn.plan.document import dumps
-from sojourn.plan.executors import Cluster, Executor, Threads, refuse
+from sojourn.plan.executors import Cluster, Executor, refuse, threads
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import REAL, build
 from sojourn.plan.store import Store
@@ -192,18 +192,18 @@ def run(
         provided.get("real packets").check(cells)
     with Store.writing(folder) as store:
         driver = Driver(cells, store, force=force)
-        executor = _executor(cells, store, jobs, scheduler)
+        executor = _executor(cells, jobs, scheduler)
         try:
             return driver.drive(executor, max_runs, watch)
         finally:
             executor.close()
 
 
-def _executor(cells: Cells, store: Store, jobs: int | None, scheduler: str | None) -> Executor:
+def _executor(cells: Cells, jobs: int | None, scheduler: str | None) -> Executor:
     if cells.plan.world == REAL:
-        executor: Executor = provided.get("real packets").Packets(store.folder)
+        executor: Executor = provided.get("real packets").Packets()
         return executor
-    return Cluster(scheduler) if scheduler else Threads(jobs or cores())
+    return Cluster(scheduler) if scheduler else threads(jobs or cores())
 
 
 class Driver:
@@ -368,7 +368,7 @@ class Driver:
         identity = own.id(build())
         state.failed[k] = why
         self.failures.append(Failure(identity, str(state.cell), k, why))
-        scenario = _with_scheme(json.loads(self._cells.scenarios[own.scenario]), own.scheme)
+        scenario = with_scheme(json.loads(self._cells.scenarios[own.scenario]), own.scheme)
         head = (
             f"# plan {self.plan.name}, cell {state.cell}, replication {k}\n# {why}\n"
             f"# again: sojourn run {identity}.toml --seed {own.seed} --replicates {k + 1}\n"
@@ -514,7 +514,7 @@ def _known(cells: Cells, store: Store, codes: Sequence[str]) -> set[str]:
     return ids & there
 
 
-def _with_scheme(scenario: Document, scheme: str | None) -> Document:
+def with_scheme(scenario: Document, scheme: str | None) -> Document:
     """Write the scheme under test into the scenario, so that the file runs as it is."""
     if scheme is None:
         return scenario

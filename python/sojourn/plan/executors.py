@@ -43,15 +43,15 @@ class Executor(Protocol):
 
 
 class Local:
-    """Threads of this process that take batches from a queue; `stop` ends batches that are under way."""
+    """Threads of this process that `run` batches from a queue; `stop` ends batches that are under way."""
 
-    def __init__(self, width: int, note: str, stop: Callable[[], None]) -> None:
+    def __init__(self, width: int, note: str, run: Callable[[Batch], Done], stop: Callable[[], None]) -> None:
         self.width = width
         self.note = note
         self._todo: queue.SimpleQueue[tuple[int, Batch] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._closed = False
-        self._stop_all = stop
+        self._run, self._stop_all = run, stop
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(width)]
         for thread in self._threads:
             thread.start()
@@ -81,24 +81,16 @@ class Local:
         while (item := self._todo.get()) is not None and not self._closed:
             number, batch = item
             try:
-                self._done.put((number, self._batch(batch)))
+                self._done.put((number, self._run(batch)))
             except BaseException as error:  # the driver decides what it means
                 self._done.put((number, error))
 
-    def _batch(self, batch: Batch) -> Done:
-        """Run a batch."""
-        raise NotImplementedError
 
-
-class Threads(Local):
-    """Threads that simulate; the interpreter is released while they do."""
-
-    def __init__(self, jobs: int) -> None:
-        self._stop = core.Stop()
-        super().__init__(jobs, f"{jobs} thread{'s' * (jobs > 1)}", self._stop.set)
-
-    def _batch(self, batch: Batch) -> Done:
-        return worker.run(batch, self._stop)
+def threads(jobs: int) -> Local:
+    """Return threads that simulate; the interpreter is released while they do."""
+    stop = core.Stop()
+    note = f"{jobs} thread{'s' * (jobs > 1)}"
+    return Local(jobs, note, lambda batch: worker.run(batch, stop), stop.set)
 
 
 class Cluster:

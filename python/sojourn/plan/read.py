@@ -434,17 +434,11 @@ def summary(cells: Cells, store: Store, names: Sequence[str] = ()) -> pd.DataFra
 
 def arrow(data: pd.DataFrame, table: str) -> pa.Table:
     """Return a frame as Arrow with each column's unit in its metadata."""
-    made = pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata({"table": table})
-    own = {field.name: field.metadata for field in rows.schema(table) if field.metadata}
-    fields = []
-    for field in made.schema:
-        plain = field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
-        unit = next((unit for ending, unit in UNITS.items() if field.name.endswith(f"_{ending}")), None)
-        marked = own.get(field.name) or (
-            {"unit": unit} if unit and field.name not in rows.schema(table).names else None
-        )
-        fields.append(plain.with_metadata(marked) if marked else plain)
-    return made.cast(pa.schema(fields, metadata={"table": table}))
+    schema = rows.schema(table)
+    units = {field.name: field.metadata[b"unit"].decode() for field in schema if field.metadata}
+    factors = [name for name in map(str, data) if name not in schema.names]
+    units |= {name: unit for name in factors for ending, unit in UNITS.items() if name.endswith(f"_{ending}")}
+    return tables.to_arrow(table, data, units)
 
 
 def in_base_unit(values: Sequence[Value | None]) -> tuple[str, list[float]] | None:

@@ -15,7 +15,7 @@ from sojourn.base import core, foreign
 from sojourn.base.errors import SojournError, StoreError
 from sojourn.base.processors import cores
 from sojourn.plan import manifest, rows, store, worker
-from sojourn.plan.executors import Threads
+from sojourn.plan.executors import threads
 from sojourn.plan.identity import REAL, WORLDS, Run, scenario_hash
 from sojourn.plan.manifest import COPY, DATA, MANIFEST, MARK, Content, Files, StoreDamagedError
 from sojourn.plan.store import Store
@@ -239,13 +239,13 @@ class _Repair:
         batches = [
             worker.Batch(core.build(), *self._batch(held[at : at + _BATCH])) for at in range(0, len(held), _BATCH)
         ]
-        threads = Threads(self._jobs)
+        executor = threads(self._jobs)
         done: list[worker.Done] = []
         try:
             for number, batch in enumerate(batches):
-                threads.submit(number, batch)
+                executor.submit(number, batch)
             while len(done) < len(batches):
-                answer = threads.next(0.25)
+                answer = executor.next(0.25)
                 if answer is None:
                     continue
                 if isinstance(answer[1], BaseException):
@@ -254,7 +254,7 @@ class _Repair:
                     raise StoreError(f"a run of it fails now: {next(iter(answer[1].failed.values()))}")
                 done.append(answer[1])
         finally:
-            threads.close()
+            executor.close()
         return {table: store.ordered(pa.concat_tables([one.tables[table] for one in done])) for table in rows.EVERY}
 
     def _batch(self, held: list[dict[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[int, Run], ...]]:

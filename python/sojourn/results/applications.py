@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn import stats
 from sojourn.base.errors import RunError
-from sojourn.results import metrics
+from sojourn.results import metrics, text
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
@@ -87,14 +87,7 @@ class ApplicationSummary:
     def estimate(self, label: str, group: str, metric: str) -> stats.Estimate:
         """Return a metric of a group of flows, as a mean over replications with its 95 % interval.
 
-        Parameters
-        ----------
-        label
-            Of the scheme.
-        group
-            Of flows.
-        metric
-            Of group scope, in its unit in data: ``page_load_s_mean``.
+        Metrics are in their units in data: ``page_load_s_mean``.
         """
         return self.results.estimate(label, metric, group)
 
@@ -108,14 +101,7 @@ class ApplicationSummary:
             values = [metrics.written(one, metric.scale) for one in found]
             lines.append([group if group != last else "", title, metric.shown_unit, *values])
             last = group
-        widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if column < 3 else cell.rjust(width)
-                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in [head, *lines]
-        )
+        return "\n".join(text.aligned([head, *lines], texts=3)[0])
 
     def plot(self) -> Any:
         """Draw the main metrics of each group, a panel for each."""

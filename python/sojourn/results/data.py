@@ -200,10 +200,8 @@ class ResultData:
         ----------
         name
             As in the table of series, without a flow's or queue's name: ``cwnd_packets``, ``drop_probability``.
-        scheme
-            By default the first.
-        replication
-            By default the first that has time series.
+        scheme, replication
+            By default the first, and the first that has time series.
 
         Returns
         -------
@@ -288,20 +286,7 @@ class ResultData:
         phase: str | None = None,
         queue: str | None = None,
     ) -> tuple[Floats, Floats]:
-        """Return a metric's values of two schemes in the replications that both have, in the same order.
-
-        Parameters
-        ----------
-        label, baseline
-            Of the schemes.
-        metric, group, phase, queue
-            As for :meth:`values`.
-
-        Raises
-        ------
-        SojournError
-            As :meth:`values`.
-        """
+        """Return a metric's :meth:`values` of two schemes in the replications that both have, in the same order."""
         metric = _at(metric, queue)
         (ours, values), (theirs, base) = (self._values(one, metric, group, phase) for one in (label, baseline))
         if ours == theirs:
@@ -410,16 +395,9 @@ class ResultData:
         return self.mean(label, self.values(label, metric, group, phase=phase), metrics.quantity(metric))
 
     def mean(self, label: str, values: Sequence[float] | Floats, of: stats.Quantity = stats.EXACT) -> Estimate:
-        """Return the mean of any number a replication of a scheme, with its interval as :meth:`estimate` gives it.
+        """Return the mean of numbers that are computed from a scheme's results, one a replication, with its interval.
 
-        Parameters
-        ----------
-        label
-            Of the scheme.
-        values
-            Computed from its results, one a replication.
-        of
-            What is known of them beforehand.
+        The interval is as :meth:`estimate` gives it; `of` is what is known of the numbers beforehand.
         """
         return stats.estimate(values, of, repeated=label in self.repeated)
 
@@ -499,17 +477,14 @@ class ResultData:
     def quantile(self, label: str, quantity: str, share: float) -> Estimate:
         """Return a quantile of the pooled distribution of all replications, with a BCa bootstrap interval over runs.
 
-        The interval includes half of the bucket that the quantile is read from, on either side.
+        The interval includes half of the bucket that the quantile is read from, on either side. Of the distribution,
+        `share` is below the quantile.
 
         Parameters
         ----------
-        label
-            Of the scheme.
         quantity
             ``sojourn_ms`` or ``queue_packets`` of the headline queue (``sojourn_ms:left->right`` of another one under
             test), or ``one_way_delay_ms``; ``one_way_delay_ms:NAME`` of a group of flows.
-        share
-            Of the distribution below the quantile: 0.99.
 
         Raises
         ------
@@ -550,16 +525,8 @@ class ResultData:
         """Return a quantile of the packet delay variation in ms (RFC 5481, section 4.2), a mean over replications.
 
         The variation of a packet is its one-way delay minus the least delay of the replication. Both are read from
-        buckets of 1/128 of the delay.
-
-        Parameters
-        ----------
-        label
-            Of the scheme.
-        group
-            A group of flows; by default all traffic.
-        share
-            Of the packets below the quantile.
+        buckets of 1/128 of the delay. It is that of all traffic, or of a group of flows; a `share` of the packets is
+        below it.
 
         Raises
         ------

@@ -318,12 +318,12 @@ def units(name: str, frame: pd.DataFrame) -> dict[str, str]:
     return {column: unit for column, unit in found.items() if unit}
 
 
-def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
+def to_arrow(name: str, frame: pd.DataFrame, known: Mapping[str, str] | None = None) -> pa.Table:
     """Return a table as Arrow, with each column's unit in its field's metadata (key ``unit``)."""
     import pyarrow as pa
 
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({"table": name})
-    known = units(name, frame)
+    known = units(name, frame) if known is None else known
     fields = [
         field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field for field in table.schema
     ]

@@ -53,18 +53,22 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: boo
     x   10
     yy   9
     """
-    lines = [[escape.terminal(cell) for cell in line] for line in (headers, *rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    lines, width = aligned([headers, *rows], texts if numbers else len(headers))
+    return "\n".join([lines[0], "─" * width, *lines[1:]])
 
-    def layout(line: Sequence[str]) -> str:
+
+def aligned(rows: Sequence[Sequence[str]], texts: int) -> tuple[list[str], int]:
+    """Return rows as lines, the first `texts` columns to the left and others to the right, and their width."""
+    lines = [[escape.terminal(cell) for cell in line] for line in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    made = []
+    for line in lines:
         cells = [
-            cell.rjust(width) if numbers and column >= texts else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(width) if place < texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        return "  ".join(cells).rstrip()
-
-    rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
-    return "\n".join([layout(headers), rule, *map(layout, rows)])
+        made.append("  ".join(cells).rstrip())
+    return made, sum(widths) + 2 * (len(widths) - 1)
 
 
 def _of_queues(

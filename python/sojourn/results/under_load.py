@@ -53,20 +53,7 @@ class RrulSummary:
             raise RunError(f"the results of {self.results.name!r} have no flows of sj.rrul()")
 
     def goodput_mbit_s(self, label: str, way: str) -> stats.Estimate:
-        """Return the sum of the TCP flows of ``download`` or ``upload``, with its 95 % interval.
-
-        Parameters
-        ----------
-        label
-            Of the scheme.
-        way
-            The direction.
-
-        Raises
-        ------
-        SojournError
-            Unknown scheme or direction.
-        """
+        """Return the sum of the TCP flows of ``download`` or ``upload``, with its 95 % interval."""
         if way not in ("download", "upload"):
             raise RunError(suggest.unknown("direction", way, ("download", "upload")))
         each = [self.results.values(label, "goodput_bit_s", f"{way}-{name}") for name in CLASSES]
@@ -75,17 +62,7 @@ class RrulSummary:
     def latency_ms(self, label: str, ping: str | None = None) -> stats.Estimate:
         """Return the mean round-trip time of a ping while TCP sends, with its 95 % interval.
 
-        Parameters
-        ----------
-        label
-            Of the scheme.
-        ping
-            ``UDP EF``, ``UDP BK``, ``UDP BE`` or ``ICMP``; by default the mean of all.
-
-        Raises
-        ------
-        SojournError
-            Unknown scheme or ping.
+        The ping is ``UDP EF``, ``UDP BK``, ``UDP BE`` or ``ICMP``; by default it is the mean of all.
         """
         names = list(PINGS) if ping is None else [ping]
         if unknown := [name for name in names if name not in PINGS]:

@@ -6,12 +6,12 @@ import json
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Final
 
 from sojourn.base import core
 from sojourn.base.core import Document, SojournError
 from sojourn.plan import rows
+from sojourn.plan.execute import with_scheme
 from sojourn.plan.executors import Local
 from sojourn.plan.expand import Cells
 from sojourn.plan.identity import Run
@@ -38,22 +38,12 @@ def check(cells: Cells) -> None:
     check_machine(scenarios)
 
 
-def with_scheme(scenario: Document, scheme: str | None) -> Document:
-    """Return a scenario whose queue under test has this scheme."""
-    if scheme is None:
-        return scenario
-    link = dict(scenario["links"][0])
-    link["queue" if link.get("under_test") else "reverse_queue"] = scheme
-    return {**scenario, "links": [link, *scenario["links"][1:]]}
-
-
 class Packets(Local):
     """Real packets on this machine. Runs follow each other, so they do not disturb each other."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._stop = threading.Event()
-        super().__init__(1, "real packets, one run at a time", self._stop.set)
+        super().__init__(1, "real packets, one run at a time", self._batch, self._stop.set)
 
     def _batch(self, batch: Batch) -> Done:
         began = time.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.view.report.context import render, summary_html
 from sojourn.view.report.engine import page
+from sojourn.view.report.results import render, summary_html
 
 __all__ = ["page", "render", "summary_html"]
