@@ -13,31 +13,7 @@ from sojourn import _native
 from sojourn._native import SojournError, Stop
 from sojourn.base import errors, foreign, nesting
 
-__all__ = [
-    "SECTIONS",
-    "Document",
-    "Report",
-    "Reports",
-    "SojournError",
-    "Stop",
-    "aqms",
-    "build",
-    "congestion_controls",
-    "file_beside",
-    "inert",
-    "link_effects",
-    "load",
-    "metrics",
-    "parse_aqm",
-    "read_beside",
-    "run_batch",
-    "run_many",
-    "run_reports",
-    "schema",
-    "shipped_traces",
-    "traffic_kinds",
-    "version",
-]
+__all__ = ["SojournError", "Stop"]
 
 Document: TypeAlias = dict[str, Any]
 

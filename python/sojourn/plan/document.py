@@ -34,12 +34,7 @@ _MANY = 1_000_000
 
 
 def load(path: str | Path) -> Plan:
-    """Read a plan from a TOML file.
-
-    Parameters
-    ----------
-    path
-        Of the file; a scenario that it names by a path is looked for beside it.
+    """Read a plan from a TOML file; a scenario that it names by a path is looked for beside it.
 
     Raises
     ------
@@ -57,16 +52,9 @@ def load(path: str | Path) -> Plan:
 
 
 def loads(text: str, *, source: str = "plan", folder: Path | None = None) -> Plan:
-    """Read a plan from TOML text.
+    """Read a plan from TOML text, which messages call `source`.
 
-    Parameters
-    ----------
-    text
-        The document.
-    source
-        What messages call it.
-    folder
-        Where a scenario that is named by a path is looked for; by default the present folder.
+    A scenario that is named by a path is looked for in `folder`, by default the present one.
 
     Raises
     ------

@@ -43,20 +43,12 @@ class Cell:
     ----------
     number
         From 0, in the plan's order.
-    scheme
-        With the parameters of this cell; its label is the plan's.
-    label
-        Of the scheme in the plan.
+    scheme, label
+        The scheme with the parameters of this cell, and its label in the plan.
     levels
         The value of every factor; None where the factor is another scheme's.
     scenario
         Hash of the canonical scenario.
-    seed
-        Of its runs.
-    series, series_replications
-        As the plan's.
-    world
-        As the plan's.
     """
 
     number: int

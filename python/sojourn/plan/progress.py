@@ -67,27 +67,20 @@ class Lines:
         """Print the number of runs that are there and to be done."""
         self._start = self._last = time.monotonic()
         self._found = driver.done
-        print(
-            f"{driver.expected} runs, {self._found} of them in the store; {executor.note}",
-            file=self._stream,
-            flush=True,
-        )
+        self._print(f"{driver.expected} runs, {self._found} of them in the store; {executor.note}")
 
     def show(self, driver: Driver) -> None:
         """Print a line if the last is old."""
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._last = time.monotonic()
-            left = time_left(driver, self._found, time.monotonic() - self._start)
-            print(
-                "; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part),
-                file=self._stream,
-                flush=True,
-            )
+            self._print(status_line(driver, self._found, self._last - self._start))
 
     def stop(self, driver: Driver) -> None:
         """Print the final counts and the time taken."""
-        gone = duration(time.monotonic() - self._start)
-        print(f"{counts(driver)}; {gone} gone", file=self._stream, flush=True)
+        self._print(f"{counts(driver)}; {duration(time.monotonic() - self._start)} gone")
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
 
 
 class Terminal:
@@ -112,8 +105,7 @@ class Terminal:
         now = time.monotonic()
         if self._bar is None or now < self._next:
             return
-        left = time_left(driver, self._found, now - self._start)
-        text = "; ".join(part for part in (counts(driver), left and f"{left} left", estimate(driver)) if part)
+        text = status_line(driver, self._found, now - self._start)
         self._bar.update(self._bar.task_ids[0], total=driver.expected, completed=driver.done, description=text)
         # Estimates of many cells take their time; drawing takes a fiftieth of it all at most.
         self._next = now + max(0.2, 50 * (time.monotonic() - now))
@@ -125,6 +117,13 @@ class Terminal:
         print(f"{counts(driver)}; {duration(time.monotonic() - self._start)} elapsed", file=sys.stderr)
 
 
+def status_line(driver: Driver, found: int, elapsed_s: float) -> str:
+    """Write the counts, the time left at the speed so far, and the least precise estimate."""
+    made = driver.done - found
+    left = f"{duration((driver.expected - driver.done) * elapsed_s / made)} left" if made > 0 else ""
+    return "; ".join(filter(None, (counts(driver), left, estimate(driver))))
+
+
 def counts(driver: Driver) -> str:
     """Write how many runs are done, running and failed."""
     # A running cell with a goal may need more than is known now.
@@ -132,12 +131,6 @@ def counts(driver: Driver) -> str:
     running = f", {driver.running} running" if driver.running else ""
     failed = f", {len(driver.failures)} failed" if driver.failures else ""
     return f"{driver.done} of {driver.expected}{'+' if open_ended else ''} runs done{running}{failed}"
-
-
-def time_left(driver: Driver, found: int, gone_s: float) -> str:
-    """Write the time left at the speed so far; empty until a run has finished."""
-    made = driver.done - found
-    return duration((driver.expected - driver.done) * gone_s / made) if made > 0 else ""
 
 
 def estimate(driver: Driver) -> str:

@@ -122,14 +122,7 @@ def members(cells: Cells, store: Store) -> pd.DataFrame:
 def frame(cells: Cells, store: Store, table: str = "runs") -> pd.DataFrame:
     """Return a plan's runs with their cells: the columns of :func:`members`, then those of the table.
 
-    Parameters
-    ----------
-    cells
-        Of the plan.
-    store
-        Where the runs are.
-    table
-        ``runs``, ``queues``, ``flows``, ``distributions`` or ``series``.
+    The table is ``runs``, ``queues``, ``flows``, ``distributions`` or ``series``.
     """
     own = members(cells, store)
     data: pd.DataFrame = store.read(table, runs=own["run"]).to_pandas()
@@ -150,12 +143,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def curves(cells: Cells, store: Store, table: str, column: str) -> pd.DataFrame:
     """Return a plan's ``series`` or ``distributions``; a curve without a queue's name is the headline queue's.
 
-    Parameters
-    ----------
-    cells, store
-        Of the plan.
-    table, column
-        The table, and its column with the names of curves.
+    `column` is that of the table with the names of curves.
     """
     found = frame(cells, store, table)
     if found.empty or not found[column].str.startswith(_OF_QUEUES).any():
@@ -222,8 +210,6 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     Parameters
     ----------
-    store
-        Where the runs are.
     members
         The label of a scheme, the seed, the replication and the identity of each run, in order.
     known

@@ -121,26 +121,15 @@ def compare(
 ) -> Results:
     """Compare schemes on a network: each replaces those of the queues under test, and all get the same traffic.
 
-    Replication r has the same traffic for every scheme, so differences between schemes are paired.
+    Replication r has the same traffic for every scheme, so differences between schemes are paired. Parameters that
+    are not listed are those of :func:`run`.
 
     Parameters
     ----------
-    network
-        What to run: a :class:`Network`, the path of a scenario file, or the name of a ready-made scenario.
     schemes
         Texts as tc writes them (``"codel target 5ms"``), :class:`Scheme`, or a mapping of labels to these.
     replicates
         Number of replications; by default the scenario's own.
-    seed
-        Of the comparison; by default the scenario's own.
-    jobs
-        Number of threads; by default one per core. The results do not depend on it.
-    series
-        Sampling interval of time series (a time), ``"auto"``, or None for none.
-    sets
-        Overrides ``key=value`` of the scenario. An override of ``series.flows`` takes its interval from `series`.
-    progress
-        Whether to show a progress bar on standard error; by default if that is a terminal.
     out
         A folder. Runs are written to it as they finish, so the same call continues after an interruption; at the end
         it is a run folder with a report, and the store of a plan (``sojourn results export``).

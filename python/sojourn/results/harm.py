@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 def of_values(alone: Floats, together: Floats, better: str) -> Floats:
     """Return the harm of each pair of values; NaN where both are 0 or one is missing.
 
-    Parameters
-    ----------
-    alone, together
-        Without and with the competitor, a value a replication.
-    better
-        ``higher`` or ``lower``: which values of the metric are better.
+    `better` says which values of the metric are better, ``higher`` or ``lower``.
 
     Examples
     --------

@@ -77,18 +77,12 @@ class Metric:
         Of the values in data and files: ``ms``.
     scope
         ``run``, ``queue``, ``group`` or ``flow``.
-    estimator, definition
-        What is computed, in words.
-    title
-        For tables and pictures.
     scale, shown_unit
         Shown value = value times `scale`, in `shown_unit`.
     better
         ``lower``, ``higher`` or ``""`` where neither is.
     cohort
         Of what it is: ``left``, for packets that leave in the measured time. The page on metrics lists all.
-    least, most
-        The range of its values.
     """
 
     name: str

@@ -96,16 +96,7 @@ def score(
 ) -> dict[str, float]:
     """Return the score and its parts in % (section 3.3 of the draft).
 
-    Parameters
-    ----------
-    delays_ms
-        Measured one-way delay at each share of packets that the requirements name.
-    loss_ratio
-        Measured, from 0 to 1.
-    throughput_bit_s
-        Measured.
-    needs
-        The requirements.
+    Delays are one-way, at each share of packets that the requirements name.
 
     Examples
     --------

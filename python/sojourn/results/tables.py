@@ -21,50 +21,44 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("runs", "queues", "flows", "groups", "phases", "stations", "distributions", "series")
 
-KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "runs": ("scheme", "seed", "replication"),
-    "queues": ("scheme", "seed", "replication", "queue", "under_test", "configured"),
-    "flows": ("scheme", "seed", "replication", "flow", "group", "from", "to", "transport"),
-    "groups": ("scheme", "seed", "replication", "group"),
-    "phases": (
-        *("scheme", "seed", "replication", "phase", "occurrence", "group"),
-        *("queue", "from_s", "to_s", "measured_s"),
-    ),
-    "stations": ("scheme", "seed", "replication", "cell", "node"),
-    "distributions": ("scheme", "seed", "replication", "quantity", "value", "cumulative"),
-    "series": ("scheme", "seed", "replication", "name", "unit", "t_s", "value"),
-}
-"""The columns of each table that are not metrics."""
+_RUN: Final = {"scheme": "text", "seed": "whole", "replication": "whole"}
 
-FACTS: Final[dict[str, str]] = {
-    "duration_s": "s",
-    "warm_up_s": "s",
-    "measured_s": "s",
-    "events": "",
-    "queue": "",
-    "packets_sent": "packets",
-    "packets_delivered": "packets",
-    "packets_dropped": "packets",
-    "packets_in_flight": "packets",
+KEYS: Final[dict[str, dict[str, str]]] = {
+    "runs": _RUN,
+    "queues": {**_RUN, "queue": "text", "under_test": "flag", "configured": "text"},
+    "flows": {**_RUN, **dict.fromkeys(("flow", "group", "from", "to", "transport"), "text")},
+    "groups": {**_RUN, "group": "text"},
+    "phases": {
+        **_RUN,
+        "phase": "text",
+        "occurrence": "whole",
+        "group": "text",
+        "queue": "text",
+        **dict.fromkeys(("from_s", "to_s", "measured_s"), "number"),
+    },
+    "stations": {**_RUN, "cell": "text", "node": "text"},
+    "distributions": {**_RUN, "quantity": "text", "value": "number", "cumulative": "number"},
+    "series": {**_RUN, "name": "text", "unit": "text", "t_s": "number", "value": "number"},
 }
-"""Columns of `runs` about the run itself, with their units."""
+"""The columns of each table that are not metrics, with their kinds."""
 
-_STATION: Final[dict[str, str]] = {
-    "attempts": "",
-    "retries": "",
-    "collisions": "",
-    "frame_errors": "",
-    "retry_drops": "packets",
-    "air_time_share": "",
+FACTS: Final = {
+    **dict.fromkeys(("duration_s", "warm_up_s", "measured_s"), ("number", "s")),
+    "events": ("whole", ""),
+    "queue": ("text", ""),
+    **{f"packets_{what}": ("whole", "packets") for what in ("sent", "delivered", "dropped", "in_flight")},
 }
-"""What a station of an 802.11 cell reports, with its units; the access point is the first of a cell."""
+"""Columns of `runs` about the run itself, with their kinds and units."""
+
+_STATION: Final = {
+    **dict.fromkeys(("attempts", "retries", "collisions", "frame_errors"), ("whole", "")),
+    "retry_drops": ("whole", "packets"),
+    "air_time_share": ("number", ""),
+}
+"""What a station of an 802.11 cell reports, with kinds and units; the access point is the first of a cell."""
 
 SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "group", "phases": "run"}
 """The scope of the metrics in each table that has metrics."""
-
-_TIMES: Final = {"from_s": "s", "to_s": "s", "measured_s": "s"}
-"""When a phase was."""
-
 
 Row = dict[str, Any]
 
@@ -118,7 +112,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         if self._native is None:
             return None
         native, order = self._native
-        columns = [(column, _kind(name, column), "") for column in KEYS["runs"]]
+        columns = [(column, kind, "") for column, kind in _RUN.items()]
         columns += [(column, kind, unit) for column, (kind, unit) in facts(name).items()]
         found = metrics.order(native.metric_names(name)) if name in SCOPES else []
         columns += [(column, "number", metrics.unit_of(column, SCOPES[name])) for column in found]
@@ -154,40 +148,11 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return frame.astype(_long_types(name))
 
 
-_TEXT: Final = frozenset(
-    {
-        "scheme",
-        "queue",
-        "configured",
-        "flow",
-        "group",
-        "from",
-        "to",
-        "transport",
-        "cell",
-        "node",
-        "quantity",
-        "name",
-        "phase",
-    }
-)
-_INTEGERS: Final = frozenset({"seed", "replication", "events", "occurrence", *_STATION} - {"air_time_share"})
-
-
-def _kind(name: str, column: str) -> str:
-    """Return what a column has: ``text``, ``whole``, ``flag`` or ``number``."""
-    if column in _TEXT or (name, column) == ("series", "unit"):
-        return "text"
-    if column in _INTEGERS or (name == "runs" and column in FACTS and column.startswith("packets_")):
-        return "whole"
-    return "flag" if column == "under_test" else "number"
-
-
 def facts(name: str) -> dict[str, tuple[str, str]]:
     """Return kind and unit of a table's columns that are no metrics and do not say which run it is."""
+    own = {column: kind for column, kind in KEYS[name].items() if column not in _RUN}
     more = {"runs": FACTS, "stations": _STATION}.get(name, {})
-    units_ = {"phases": _TIMES, "series": {"t_s": "s"}}.get(name, more)
-    return {column: (_kind(name, column), units_.get(column, "")) for column in (*KEYS[name][3:], *more)}
+    return {**{column: (kind, "s" if column.endswith("_s") else "") for column, kind in own.items()}, **more}
 
 
 def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
@@ -195,8 +160,8 @@ def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
     if name == "runs":
         run = section("run")
         conservation = {f"packets_{what}": count for what, count in run["conservation"].items()}
-        facts = {fact: run.get(fact, conservation.get(fact)) for fact in FACTS}
-        yield {**key, **facts, "queue": run.get("queue") or "", **run["metrics"]}
+        about = {fact: run.get(fact, conservation.get(fact)) for fact in FACTS}
+        yield {**key, **about, "queue": run.get("queue") or "", **run["metrics"]}
     elif name == "queues":
         for queue in section("queues"):
             own = {"queue": queue["name"], "under_test": queue["under_test"], "configured": queue["scheme"]}
@@ -210,7 +175,7 @@ def _rows(name: str, key: Row, section: Callable[[str], Any]) -> Iterator[Row]:
             yield {**key, "group": group["name"], **group["metrics"]}
     elif name == "phases":
         for phase in section("phases") or ():
-            own = {what: phase.get(what, "") for what in KEYS["phases"][3:]}
+            own = {what: phase.get(what, "") for what in facts("phases")}
             yield {**key, **own, **phase["metrics"]}
     elif name == "stations":
         for cell in section("cells") or ():

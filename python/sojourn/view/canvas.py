@@ -142,14 +142,9 @@ class Picture(Figure):
 
 @contextmanager
 def new_figure(width: float, height: float, rows: int = 0) -> Iterator[Picture]:
-    """Give an empty figure in the house style.
+    """Give an empty figure in the house style, of a size in inches.
 
-    Parameters
-    ----------
-    width, height
-        In inches.
-    rows
-        Lines of text that a figure for a paper must have room for.
+    `rows` are the lines of text that a figure for a paper must have room for.
     """
     wanted = _SHEET.get()
     if wanted is not None:

@@ -67,13 +67,7 @@ _SHORT: Final = 18
 
 
 class Plots:
-    """The pictures of one set of results.
-
-    Parameters
-    ----------
-    results
-        What to draw.
-    """
+    """The pictures of one set of results."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
@@ -85,12 +79,7 @@ class Plots:
         return self._looks
 
     def draw(self, name: str) -> Picture:
-        """Draw a picture by its name.
-
-        Parameters
-        ----------
-        name
-            One of :meth:`names`.
+        """Draw one of the pictures that :meth:`names` lists.
 
         Raises
         ------
@@ -102,16 +91,9 @@ class Plots:
             return self.over_time(stem := name.removeprefix(_SERIES), self._title(stem))
         if name not in names:
             raise SojournError(suggest.unknown("figure", name, names))
-        return {
-            "delay_throughput": self.delay_throughput,
-            "sojourn_cdf": self.sojourn_cdf,
-            "queue_over_time": self.queue_over_time,
-            "capacity": self.capacity,
-            "flow_shares": self.flow_shares,
-            "differences": self.differences,
-            "groups": self.groups,
-            "delay_cdf_by_group": self.delay_cdf_by_group,
-        }[name]()
+        # The other names are those of methods.
+        drawn: Picture = getattr(self, name)()
+        return drawn
 
     def names(self) -> list[str]:
         """Return the names of the pictures that the results have data for."""
@@ -275,14 +257,9 @@ class Plots:
         return capacity.draw(self._results, self._looks)
 
     def over_time(self, name: str, title: str) -> Picture:
-        """Draw a time series of the first replication, a panel for each scheme.
+        """Draw a time series of the first replication, a panel for each scheme; `title` is that of the vertical axis.
 
-        Parameters
-        ----------
-        name
-            Of the series; without the name of a flow or queue, all that have it are drawn.
-        title
-            Of the vertical axis.
+        Without the name of a flow or queue in `name`, all that have the series are drawn.
 
         Raises
         ------
@@ -380,14 +357,9 @@ class Plots:
         baseline: str | None = None,
         names: Sequence[str] = ("sojourn_ms_mean", "sojourn_ms_p99", "goodput_bit_s", "loss_ratio"),
     ) -> Picture:
-        """Draw paired differences to a baseline with their 95 % intervals, a panel for each metric.
+        """Draw paired differences of metrics to a baseline with their 95 % intervals, a panel for each metric.
 
-        Parameters
-        ----------
-        baseline
-            A scheme's label; by default the first scheme.
-        names
-            Of metrics.
+        The baseline is the label of a scheme, by default the first.
         """
         base = self._results.labels[0] if baseline is None else baseline
         shown = {label: look for label, look in self._looks.items() if label != base}

@@ -237,22 +237,13 @@ def read(name: str | Path, *, hold: bool = False) -> Trace:
 
 
 def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> Trace:
-    """Make a trace like that of a cellular link, in Mahimahi's format.
+    """Make a trace like that of a cellular link, in Mahimahi's format; another seed gives another trace.
 
     The numbers are those by which Sprout infers cellular links (Winstein, Sivaraman and Balakrishnan, "Stochastic
     forecasts achieve high throughput and low delay over cellular networks", NSDI 2013, section 3, and its program):
     opportunities are a Poisson process whose rate is a Brownian motion of 200 packets/s per root second in ticks of
-    20 ms, between 0 and a peak; a rate of 0 is an outage, which ends at a rate of one per second. Our choices are
-    that the rate is reflected at the peak, and that it is drawn uniformly after an outage.
-
-    Parameters
-    ----------
-    duration
-        Length of the trace.
-    seed
-        Another seed gives another trace.
-    peak
-        Bound of the rate. Sprout's own is 12 Mbit/s.
+    20 ms, between 0 and a peak (Sprout's own is 12 Mbit/s); a rate of 0 is an outage, which ends at a rate of one per
+    second. Our choices are that the rate is reflected at the peak, and that it is drawn uniformly after an outage.
 
     Raises
     ------
@@ -299,14 +290,7 @@ def starlink(*, duration: Time = "60 s", seed: int = 1) -> Trace:
     140 Mbit/s; its middle, 95 Mbit/s, lies among quarterly medians that Ookla's Speedtest reported for users in the
     USA, 87 Mbit/s (2021) to 105 Mbit/s (2025). The rest is our choice: within an interval the rate varies by 15 %
     around its level with a correlation of 0.9 from step to step, and the first 200 ms after a reconfiguration have a
-    fifth of it.
-
-    Parameters
-    ----------
-    duration
-        Length of the trace.
-    seed
-        Another seed gives another trace.
+    fifth of it. Another seed gives another trace.
     """
     draws = random.Random(seed)  # noqa: S311 - no secret
     lines, level, swing = ["time_s,rate_mbit_s"], 0.0, 0.0

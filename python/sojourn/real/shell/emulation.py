@@ -96,18 +96,10 @@ class Emulation:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> Program:
-        """Start a program in a host.
+        """Start a program in the host ``client`` or ``server``.
 
-        Parameters
-        ----------
-        host
-            ``client`` or ``server``.
-        command
-            Program and arguments.
-        streams
-            Descriptors of its standard input, output and error; by default those of this process.
-        env, cwd
-            Its environment and folder; by default those of this process.
+        `streams` are descriptors of its standard input, output and error; these, its environment and its folder are
+        by default those of this process.
 
         Raises
         ------
@@ -118,14 +110,7 @@ class Emulation:
         return Program(self._world, self._world.start(host, command, streams=streams, env=env, cwd=cwd), command)
 
     def serve(self, command: Sequence[str], *, limit_s: float = SERVES_S) -> Program:
-        """Start a program on the far side, and wait until it listens.
-
-        Parameters
-        ----------
-        command
-            Program and arguments.
-        limit_s
-            One that does not listen within this time counts as ready.
+        """Start a program on the far side, and wait until it listens; after `limit_s` it counts as ready in any case.
 
         Raises
         ------
@@ -156,20 +141,9 @@ class Emulation:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program in a host, and return its exit status and what it wrote.
+        """Run a program in a host as :meth:`start` does, and return its exit status and what it wrote.
 
-        Parameters
-        ----------
-        host
-            ``client`` or ``server``.
-        command
-            Program and arguments.
-        input
-            What it reads.
-        timeout_s
-            It is ended after this time.
-        env, cwd
-            Its environment and folder; by default those of this process.
+        It reads `input`, and is ended after `timeout_s`.
 
         Raises
         ------
@@ -267,14 +241,8 @@ def emulate(
     ----------
     link
         A network or scenario with one link, or a scenario's file; or no link, and the parameters of :class:`Link`.
-    seed
-        Of the random losses, delays and drops; drawn by default.
-    pcapng
-        A folder for the packets that pass both ends of the link.
-    ecn
-        Whether TCP of both hosts asks for ECN; by default it takes it when asked.
-    privileged
-        See :class:`Emulation`.
+    seed, pcapng, ecn, privileged
+        As for :class:`Emulation`.
     **keys
         Parameters of :class:`Link`, in place of `link`.
 

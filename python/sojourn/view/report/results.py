@@ -60,67 +60,37 @@ def figures(results: Results) -> dict[str, Drawing]:
     """Draw every picture that the results have data for."""
     from sojourn.view.plot import sheet
 
-    plot = results.plot
-    replications = results.replications
-    found: dict[str, Drawing] = {}
-
-    def add(name: str, caption: str) -> None:
-        with sheet(TELEPHONE):
-            narrow = plot.draw(name)
-        found[name] = Drawing(f"{name}-figure", plot.draw(name), caption, narrow=narrow)
-
-    is_there = plot.names()
-    flows = flow_groups(results)
-    queue = busiest_queue(results)
+    plot, flows, queue = results.plot, flow_groups(results), busiest_queue(results)
     of_queue = f"; delay and loss are those of {queue}" if len(results.tested) > 1 else ""
-    if "groups" in is_there:
-        add(
-            "groups",
-            "What each group of flows got under each scheme: mean over replications with its 95 % interval. Bulk "
-            "transfers are judged by their goodput, finite transfers by the 99th percentile of their completion "
-            "time, all other flows by the 99th percentile of their one-way delay, which includes propagation.",
-        )
-    if "delay_throughput" in is_there:
-        region = (
-            "The projections of an ellipse on the axes are the 95 % intervals of the two means; its tilt shows "
-            "their correlation over replications. Small points are the replications."
-            if replications >= 3
-            else "With fewer than three replications there is no uncertainty ellipse."
-        )
-        add(
-            "delay_throughput",
-            f"Mean queueing delay (sojourn time of packets that left {queue}) against total "
-            f"goodput. Up and to the left is better. {region}",
-        )
-    if "sojourn_cdf" in is_there:
-        add(
-            "sojourn_cdf",
-            f"Share of packets whose sojourn time was at most the value on the axis, averaged over replications: all "
-            f"packets that left {queue} after the warm-up, of {flows} together.",
-        )
-    if "queue_over_time" in is_there:
-        add(
-            "queue_over_time",
-            f"Packets waiting in {queue} over time, in the first replication only.",
-        )
-    if "capacity" in is_there:
-        add(
-            "capacity",
-            "Above: what the link under test could send (grey), and the goodput of all flows. Below: the mean "
-            f"queueing delay of the packets that left {queue} in each interval. The first replication only.",
-        )
-    if "flow_shares" in is_there:
-        add(
-            "flow_shares",
-            f"Goodput of {flows}, averaged over replications; each point is one flow. Jain's index is that of all "
-            "flows of a run, averaged over replications: it is 1 when all have the same goodput.",
-        )
-    if "differences" in is_there:
-        add(
-            "differences",
-            f"Paired differences to {results.labels[0]}, each with its own 95 % interval{of_queue}. The table below "
-            "says which are significant after the correction for their number.",
-        )
+    region = (
+        "The projections of an ellipse on the axes are the 95 % intervals of the two means; its tilt shows "
+        "their correlation over replications. Small points are the replications."
+        if results.replications >= 3
+        else "With fewer than three replications there is no uncertainty ellipse."
+    )
+    captions = {
+        "groups": "What each group of flows got under each scheme: mean over replications with its 95 % interval. "
+        "Bulk transfers are judged by their goodput, finite transfers by the 99th percentile of their completion "
+        "time, all other flows by the 99th percentile of their one-way delay, which includes propagation.",
+        "delay_throughput": f"Mean queueing delay (sojourn time of packets that left {queue}) against total "
+        f"goodput. Up and to the left is better. {region}",
+        "sojourn_cdf": "Share of packets whose sojourn time was at most the value on the axis, averaged over "
+        f"replications: all packets that left {queue} after the warm-up, of {flows} together.",
+        "queue_over_time": f"Packets waiting in {queue} over time, in the first replication only.",
+        "capacity": "Above: what the link under test could send (grey), and the goodput of all flows. Below: the "
+        f"mean queueing delay of the packets that left {queue} in each interval. The first replication only.",
+        "flow_shares": f"Goodput of {flows}, averaged over replications; each point is one flow. Jain's index "
+        "is that of all flows of a run, averaged over replications: it is 1 when all have the same goodput.",
+        "differences": f"Paired differences to {results.labels[0]}, each with its own 95 % interval{of_queue}. "
+        "The table below says which are significant after the correction for their number.",
+    }
+    found: dict[str, Drawing] = {}
+    is_there = plot.names()
+    for name, caption in captions.items():
+        if name in is_there:
+            with sheet(TELEPHONE):
+                narrow = plot.draw(name)
+            found[name] = Drawing(f"{name}-figure", plot.draw(name), caption, narrow=narrow)
     return found
 
 

@@ -90,7 +90,7 @@ def row(cells: Sequence[object], **attributes: object) -> Row:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture with its caption, and the table below it.
+    """A picture with its caption, for a telephone also a narrow one, and the table below it.
 
     Parameters
     ----------
@@ -98,18 +98,12 @@ class Drawing:
         Unique on the page.
     picture
         None: a table alone.
-    caption
-        What it shows.
-    heads, rows
-        Of the table; none without heads. A row is a sequence of cells or a :class:`Row`.
+    heads, rows, foot
+        Of the table; none without heads. A row is a sequence of cells or a :class:`Row`; the foot is a sum.
     is_folded
         Whether the table is folded under its caption.
     kind
         ``numbers``, or other classes of the style sheet; empty for a table of words.
-    foot
-        The last row, a sum.
-    narrow
-        The picture for a telephone.
     """
 
     name: str
@@ -160,20 +154,14 @@ class Details:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page.
+    """A section of a page; its name is its anchor, its level that of its heading, 2 or 3.
 
     Parameters
     ----------
-    name
-        Its anchor.
-    title
-        Its heading.
     text
         Paragraphs, in which code is between backquotes, and other parts.
     drawings
         Pictures and tables, and other parts.
-    level
-        Of the heading, 2 or 3.
     link
         What leads to it in the contents; by default the title.
     group
