@@ -138,6 +138,8 @@ def _names(place: Path, at: Sequence[str], name: str | None) -> list[str]:
 
 
 def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Picture:
+    from sojourn.view.plot import Plots
+
     drawn = {}
     if _is_plan(place) and not at:
         drawn = {f"{figure.y}-{figure.x}": picture for figure, picture in _plan(place, plan)}
@@ -145,8 +147,7 @@ def _picture(place: Path, name: str, at: Sequence[str], plan: str | None) -> Pic
             return drawn[name]
     every = _results(place, at, plan)
     if len(every) == 1:
-        found: Picture = every[0][1].plot.draw(name)
-        return found
+        return Plots(every[0][1]).draw(name)
     known = [*drawn, *every[0][1].plot.names()]
     if name not in known:
         raise SojournError(suggest.unknown("figure", name, known))

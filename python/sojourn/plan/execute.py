@@ -24,6 +24,7 @@ from sojourn.plan.document import dumps
 from sojourn.plan.executors import Cluster, Executor, refuse, threads
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import REAL, build
+from sojourn.plan.model import Failure, Outcome
 from sojourn.plan.store import Store
 from sojourn.plan.worker import Batch, Done
 from sojourn.plugins import loading as plugins
@@ -131,29 +132,6 @@ class Watch(Protocol):
 
     def stop(self, driver: Driver) -> None:
         """After the last run."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that failed."""
-
-    run: str
-    cell: str
-    replication: int
-    why: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of running a plan: runs made now (`ran`), runs that were there before (`found`), and failures."""
-
-    plan: Plan
-    folder: Path
-    cells: tuple[CellState, ...]
-    ran: int
-    found: int
-    failures: tuple[Failure, ...]
-    stopped: bool
 
 
 def run(

@@ -238,8 +238,8 @@ class Plan:
 
     def run(
         self, store: str | Path, *, jobs: int | None = None, force: bool = False, progress: bool | None = None
-    ) -> Any:
-        """Run what a store does not hold yet, and return the :class:`sojourn.plan.execute.Outcome`.
+    ) -> Outcome:
+        """Run what a store does not hold yet.
 
         Parameters
         ----------
@@ -252,4 +252,31 @@ class Plan:
         progress
             Whether to show how far it is on standard error; by default if that is a terminal.
         """
-        return provided.get("driver of plans")(self, store, jobs=jobs, force=force, progress=progress)
+        outcome: Outcome = provided.get("driver of plans")(self, store, jobs=jobs, force=force, progress=progress)
+        return outcome
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed."""
+
+    run: str
+    cell: str
+    replication: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of running a plan: runs made now (`ran`), runs that were there before (`found`), and failures.
+
+    `cells` says how far each cell is, a :class:`sojourn.plan.execute.CellState` each.
+    """
+
+    plan: Plan
+    folder: Path
+    cells: tuple[Any, ...]
+    ran: int
+    found: int
+    failures: tuple[Failure, ...]
+    stopped: bool

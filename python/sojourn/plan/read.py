@@ -205,7 +205,7 @@ def _of_headline(runs: pd.DataFrame, queues: pd.DataFrame, family: Mapping[str, 
     return found.reset_index()
 
 
-class Frames(Mapping[str, pd.DataFrame]):
+class Frames(tables.Frames):
     """The tables of results, see :mod:`sojourn.results.tables`, read from a store when they are first asked for.
 
     Parameters
@@ -225,20 +225,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     ) -> None:
         self._store, self._known = store, known
         self._members = pd.DataFrame(members, columns=["scheme", "seed", "replication", rows.KEY])
-        self._frames: dict[str, pd.DataFrame] = {}
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        if name not in tables.NAMES:
-            raise KeyError(name)
-        if name not in self._frames:
-            self._frames[name] = self._frame(name)
-        return self._frames[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(tables.NAMES)
-
-    def __len__(self) -> int:
-        return len(tables.NAMES)
+        super().__init__()
 
     def _frame(self, name: str) -> pd.DataFrame:
         wanted = list(dict.fromkeys(self._members[rows.KEY]))

@@ -32,9 +32,9 @@ from sojourn.results.results import Results
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sojourn.plan.execute import Outcome, Watch
+    from sojourn.plan.execute import Watch
     from sojourn.plan.expand import Cells
-    from sojourn.plan.model import Plan
+    from sojourn.plan.model import Outcome, Plan
 
 Series: TypeAlias = Time | Literal["auto"] | None
 """Sampling interval of time series; ``auto`` samples the first replication only, for the pictures."""

@@ -21,12 +21,14 @@ _WARNINGS: Final = 20
 """More warnings than this are counted."""
 
 
-def headers(plan: Plan, states: Sequence[CellState] = ()) -> list[str]:
-    """Return the headings of :func:`cell_rows`."""
+def headers(plan: Plan, states: Sequence[CellState] = (), *, minus: str = "") -> list[str]:
+    """Return the headings of :func:`cell_rows`, or with a baseline those of :func:`difference_rows`."""
     found = [metrics.find(name) for name in plan.shown]
-    units = [f"{one.name}{f' ({one.shown_unit})' if one.scale != 1 else ''}" for one in found]
+    scaled = [(one, "points" if minus and one.shown_unit == "%" else one.shown_unit) for one in found]
+    units = [f"{one.name}{f' ({unit})' if one.scale != 1 else ''}" for one, unit in scaled]
     queue = ["queue"] if _has_queues(plan, states) else []
-    return [SCHEME, *(factor.name for factor in plan.factors), "runs", *queue, *units]
+    start = [f"minus {minus}"] if minus else [SCHEME]
+    return [*start, *(factor.name for factor in plan.factors), *([] if minus else ["runs"]), *queue, *units]
 
 
 def cell_rows(plan: Plan, states: Sequence[CellState]) -> list[list[str]]:
@@ -52,7 +54,7 @@ def terminal(cells: Cells, store: Store, states: Sequence[CellState] | None = No
     if len(known[:most]) < len(known):
         lines.append(f"The first {most} of {len(known)} cells; `sojourn plan show` prints all.")
     elif compared := difference_rows(cells, store, known):
-        heads = difference_headers(plan, known)
+        heads = headers(plan, known, minus=plan.schemes[0].label)
         lines += ["", layout(heads, compared, numbers=True), note(plan, compared, known), ""]
     return "\n".join([*lines, *notes(cells, store, known)])
 
@@ -64,14 +66,6 @@ def _shown(state: CellState, name: str) -> str:
 def _has_queues(plan: Plan, states: Sequence[CellState]) -> bool:
     """Whether some cell has several queues under test, and a column is of queues."""
     return any(map(metrics.is_of_queues, plan.shown)) and any(len(state.tested) > 1 for state in states)
-
-
-def difference_headers(plan: Plan, states: Sequence[CellState]) -> list[str]:
-    """Return the headings of :func:`difference_rows`."""
-    queue = ["queue"] if _has_queues(plan, states) else []
-    base, found = plan.schemes[0].label, [metrics.find(name) for name in plan.shown]
-    units = [f"{one.name}{f' ({_points(one)})' if one.scale != 1 else ''}" for one in found]
-    return [f"minus {base}", *(factor.name for factor in plan.factors), *queue, *units]
 
 
 def difference_rows(cells: Cells, store: Store, states: Sequence[CellState]) -> list[list[str]]:
@@ -99,10 +93,6 @@ def note(plan: Plan, compared: Sequence[Sequence[str]], states: Sequence[CellSta
     repeated = all(state.repeated() for state in states)
     # Rows of further queues have no label.
     return difference_note(sum(bool(row[0]) for row in compared), repeated=repeated, traffic=traffic)
-
-
-def _points(metric: metrics.Metric) -> str:
-    return "points" if metric.shown_unit == "%" else metric.shown_unit
 
 
 def notes(cells: Cells, store: Store, states: Sequence[CellState]) -> list[str]:

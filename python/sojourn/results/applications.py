@@ -12,7 +12,7 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from sojourn.base.errors import RunError
 from sojourn.results import metrics, text
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sojourn.results.results import Results
 
 METRICS: Final = {
@@ -103,6 +105,6 @@ class ApplicationSummary:
             last = group
         return "\n".join(text.aligned([head, *lines], texts=3)[0])
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Draw the main metrics of each group, a panel for each."""
         return self.results.plot.groups()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from sojourn.base import provided
 from sojourn.base.core import Document
@@ -18,6 +18,8 @@ from sojourn.results.tables import frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sojourn.results.drawing import Plots
 
 
 class Results(ResultData):
@@ -220,9 +222,10 @@ class Results(ResultData):
         return export.document(self, [one.text for one in self.warnings], series=series)
 
     @property
-    def plot(self) -> Any:
+    def plot(self) -> Plots:
         """Pictures, a :class:`sojourn.view.plot.Plots`: ``results.plot.delay_throughput()`` and others."""
-        return provided.get("plots")(self)
+        made: Plots = provided.get("plots")(self)
+        return made
 
     @cached_property
     def _html(self) -> str:

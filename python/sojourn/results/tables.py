@@ -63,8 +63,35 @@ SCOPES: Final = {"runs": "run", "queues": "queue", "flows": "flow", "groups": "g
 Row = dict[str, Any]
 
 
-class Tables(Mapping[str, "pd.DataFrame"]):
-    """The tables of results; each becomes a frame, or Arrow, when it is first asked for."""
+class Frames(Mapping[str, "pd.DataFrame"]):
+    """The tables of results by name; each becomes a frame when it is first asked for, by :meth:`_frame`."""
+
+    def __init__(self) -> None:
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in NAMES:
+            raise KeyError(name)
+        if name not in self._frames:
+            self._frames[name] = self._frame(name)
+        return self._frames[name]
+
+    def __contains__(self, name: object) -> bool:
+        # The inherited one would make the frame.
+        return name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        raise NotImplementedError
+
+
+class Tables(Frames):
+    """The tables of results that are in memory, as documents or in the compiled core."""
 
     def __init__(self, labels: Sequence[str], documents: Sequence[Document]) -> None:
         def section(document: Document) -> Callable[[str], Any]:
@@ -84,7 +111,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         self._runs = list(zip(labels, sections, strict=True))
         self._native: tuple[Reports, list[int]] | None = None
         self._rows: dict[str, list[Row]] = {}
-        self._frames: dict[str, pd.DataFrame] = {}
+        super().__init__()
 
     def rows(self, name: str) -> list[Row]:
         """Return the rows of a table; ``distributions`` and ``series`` have one row per curve, with lists."""
@@ -118,21 +145,6 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         columns += [(column, "number", metrics.unit_of(column, SCOPES[name])) for column in found]
         queue = self.tested[0] if name == "runs" and len(self.tested) > 1 else None
         return native.table(name, order, [label for label, _ in self._runs], columns, queue)
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        if name not in self._frames:
-            self._frames[name] = self._frame(name)
-        return self._frames[name]
-
-    def __contains__(self, name: object) -> bool:
-        # The inherited one would make the frame.
-        return name in NAMES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(NAMES)
-
-    def __len__(self) -> int:
-        return len(NAMES)
 
     def _frame(self, name: str) -> pd.DataFrame:
         import pandas as pd

@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from sojourn.model.lines import CLASSES, PINGS, rrul
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sojourn.results.results import Results
 
 
@@ -89,7 +91,7 @@ class RrulSummary:
             lines.append(f"{name.ljust(first)} {unit.rjust(6)}  {values}")
         return "\n".join(lines)
 
-    def plot(self, label: str | None = None) -> Any:
+    def plot(self, label: str | None = None) -> Figure:
         """Draw Flent's plot ``all_scaled`` of the first replication: downloads, uploads and pings over time.
 
         Parameters
@@ -107,4 +109,7 @@ class RrulSummary:
         As in Flent, a point stands for 200 ms, the average is smoothed over 10 points, and the vertical axes reach
         from the 5 % to the 95 % quantile of what is drawn, and a little further.
         """
-        return provided.get("picture of rrul")(self.results, self.results.labels[0] if label is None else label)
+        drawn: Figure = provided.get("picture of rrul")(
+            self.results, self.results.labels[0] if label is None else label
+        )
+        return drawn

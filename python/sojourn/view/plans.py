@@ -88,17 +88,17 @@ def page(cells: Cells, store: Store) -> str:
         for number, (figure, drawn) in enumerate(pictures(cells, store), 1)
     ]
     table = Drawing("cells", heads=show.headers(plan, states), rows=show.cell_rows(plan, states))
-    differences = Drawing("differences", heads=show.difference_headers(plan, states), rows=compared)
+    differences = []
+    if compared:
+        heads = show.headers(plan, states, minus=plan.schemes[0].label)
+        parts = (Drawing("differences", heads=heads, rows=compared), note(show.note(plan, compared, states)))
+        differences.append(Section("differences", "Differences", (), parts))
     done, expected = sum(s.done for s in states), sum(s.target for s in states)
     return filled(
         plan.name,
         (
             Section("cells", "Cells", (), (table, *map(note, show.notes(cells, store, states)))),
-            *(
-                [Section("differences", "Differences", (), (differences, note(show.note(plan, compared, states))))]
-                if compared
-                else []
-            ),
+            *differences,
             Section("plan", "The plan", (code(store.plans().get(plan.name, "")),)),
         ),
         kind="plan",

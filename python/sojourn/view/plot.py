@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter
 from sojourn import stats
 from sojourn.base import suggest
 from sojourn.base.core import SojournError
-from sojourn.results import groups, metrics, tables
+from sojourn.results import drawing, groups, metrics, tables
 from sojourn.stats import Floats
 from sojourn.view import capacity, charts
 from sojourn.view.canvas import (
@@ -66,7 +66,7 @@ _SHORT: Final = 18
 """Longest labels, in characters, of which a column holds two side by side."""
 
 
-class Plots:
+class Plots(drawing.Plots):
     """The pictures of one set of results."""
 
     def __init__(self, results: Results) -> None:

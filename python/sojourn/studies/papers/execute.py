@@ -17,7 +17,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.plan import execute, expand
 from sojourn.plan.expand import Cell, Cells
 from sojourn.plan.identity import build
-from sojourn.plan.model import Factor, Plan, Variation
+from sojourn.plan.model import Factor, Outcome, Plan, Variation
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
 from sojourn.results import headline, metrics
@@ -167,7 +167,7 @@ class Runner:
             raw |= self.measure(reading, own, modes, replications)
         return replace(measured, raw=raw, modes=modes, replications=max(measured.replications, replications))
 
-    def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[execute.Outcome, list[Cells]]:
+    def drive(self, reading: Reading, plans: Sequence[Plan]) -> tuple[Outcome, list[Cells]]:
         """Run plans together, and return the outcome and the cells of each; SojournError if runs fail."""
         several = [expand.cells(plan) for plan in plans]
         whole = expand.combined(f"{self.paper.name}, {reading.name}", several)

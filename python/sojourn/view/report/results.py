@@ -58,9 +58,9 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 def figures(results: Results) -> dict[str, Drawing]:
     """Draw every picture that the results have data for."""
-    from sojourn.view.plot import sheet
+    from sojourn.view.plot import Plots, sheet
 
-    plot, flows, queue = results.plot, flow_groups(results), busiest_queue(results)
+    plot, flows, queue = Plots(results), flow_groups(results), busiest_queue(results)
     of_queue = f"; delay and loss are those of {queue}" if len(results.tested) > 1 else ""
     region = (
         "The projections of an ellipse on the axes are the 95 % intervals of the two means; its tilt shows "
