@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.model import network
 from sojourn.plugins import loading, recorded
 
@@ -116,7 +116,7 @@ class _Check:
         if last.startswith(f"{token} "):
             return json.loads(last.removeprefix(f"{token} "))
         if last.startswith("refused: "):
-            raise SojournError(loading.without_copy(json.loads(last.removeprefix("refused: ")), self._file))
+            raise SchemeError(loading.without_copy(json.loads(last.removeprefix("refused: ")), self._file))
         begun = [line.removeprefix("begins: ") for line in lines if line.startswith("begins: ")]
         part = begun[-1] if begun else "loading"
         if last.startswith("asked "):
@@ -223,7 +223,7 @@ def check(
         If a file cannot be read, or the time is not above 0 and up to a day.
     """
     if not 0 < time_limit_s <= _DAY_S:
-        raise SojournError(f"time_limit_s={time_limit_s:g}; allowed: above 0, up to {_DAY_S:g}")
+        raise SchemeError(f"time_limit_s={time_limit_s:g}; allowed: above 0, up to {_DAY_S:g}")
     if decisions is not None:
         recorded.read(decisions)
     scenario = network.load(_SCENARIO, sets=_SETS).to_dict()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins.subset import MOST_STEPS, STEPS, Program, code
 from sojourn.plugins.table import DONE, LOOPED, PACKET, QUEUE, RAISED, Layout, host
 
@@ -28,7 +28,7 @@ def _numba() -> Any:
     try:
         import numba
     except ImportError:
-        raise SojournError(
+        raise SchemeError(
             "an algorithm in Python is compiled by Numba, which is not installed; install it with `pip install "
             "'sojourn[numba]'`, or run the algorithm uncompiled with debug=True"
         ) from None
@@ -151,7 +151,7 @@ def compiled(program: Program, chosen: Layout) -> Functions:
                 (name, numba.cfunc(signature, nopython=True, error_model="python", boundscheck=True)(function))
             )
     except NumbaError as error:
-        raise SojournError(_said(program, error)) from None
+        raise SchemeError(_said(program, error)) from None
     return {**dict.fromkeys(_METHODS), **{name: one.address for name, one in kept}}, [kept, functions]
 
 
@@ -162,12 +162,12 @@ def _check_type(program: Program, name: str, function: Any) -> None:
         return
     line = program.functions[name].lineno
     if text == "none" or text.startswith("OptionalType"):
-        raise SojournError(
+        raise SchemeError(
             f"{program.file}, line {line}: {name} can end without an answer; allowed: `return ACCEPT`, DROP, MARK or "
             "SEND on every path"
         )
     if not text.startswith(("int", "uint", "Literal[int]")):
-        raise SojournError(
+        raise SchemeError(
             f"{program.file}, line {line}: {name} answers with {text}; allowed: ACCEPT, DROP, MARK or SEND"
         )
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 
 from sojourn import _native
 from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins import compiled, loading, recorded
 
 _MEMORY_BYTES: Final = 2 << 30
@@ -60,7 +61,7 @@ def _imported(given: dict[str, Any], _: int) -> list[tuple[str, str, str]]:
     except SojournError as error:
         if "Operation not permitted" not in str(error):
             raise
-        raise SojournError(
+        raise SchemeError(
             f"{error}; allowed in a check: a module that reads files, and starts, writes and connects to nothing"
         ) from None
     return [astuple(one) for one in loading.shipped_in(names)]

@@ -9,7 +9,7 @@ from numbers import Integral, Rational, Real
 from types import FunctionType
 from typing import Any, ClassVar, Final
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.base.units import Quantity
 from sojourn.base.wording import one_line
 
@@ -142,7 +142,7 @@ def described(cls: type[Declaration]) -> dict[str, str]:
     texts["limit"] = texts["limit"].replace(" ", "")
     for name, text in texts.items():
         if why := one_line(text):
-            raise SojournError(f"{cls.__name__}.{name} {why}")
+            raise SchemeError(f"{cls.__name__}.{name} {why}")
     return texts
 
 
@@ -159,9 +159,7 @@ def methods(cls: type[Declaration]) -> dict[str, FunctionType]:
     for name, value in found.items():
         if not isinstance(value, FunctionType):
             what = f"{cls.__name__}.{name} is a {type(value).__name__}"
-            raise SojournError(
-                f"{what}, which cannot be a method; allowed: a function, written with def in the class"
-            )
+            raise SchemeError(f"{what}, which cannot be a method; allowed: a function, written with def in the class")
     return found
 
 
@@ -177,18 +175,18 @@ def members(cls: type[Declaration]) -> tuple[tuple[Declared, ...], tuple[Field, 
             continue
         where = f"{cls.__name__}.{name}"
         if name.startswith("_"):
-            raise SojournError(f"{where}: names of fields do not begin with an underscore")
+            raise SchemeError(f"{where}: names of fields do not begin with an underscore")
         if isinstance(value, Parameter):
             parameters.append(_declared(cls, name, value))
         elif (found := number(value)) is not None:
             fields.append(Field(name, _type(where, found), found))
         elif (cells := _cells(value)) is not None:
             if len(cells) > MOST_CELLS:
-                raise SojournError(f"{where} has {len(cells)} numbers; allowed: at most {MOST_CELLS}")
+                raise SchemeError(f"{where} has {len(cells)} numbers; allowed: at most {MOST_CELLS}")
             kinds = {_type(where, one) for one in cells}
             fields.append(Field(name, "i8" if kinds == {"i8"} else "f8", cells))
         else:
-            raise SojournError(
+            raise SchemeError(
                 f"{where} = {value!r} cannot be a field; allowed: an int, a float, a bool, a list of "
                 'ints or floats, or parameter("15 ms", "what it does")'
             )
@@ -197,7 +195,7 @@ def members(cls: type[Declaration]) -> tuple[tuple[Declared, ...], tuple[Field, 
 
 def _type(where: str, value: bool | int | float) -> str:
     if isinstance(value, int) and not _LEAST <= value <= _MOST:
-        raise SojournError(f"{where} = {value} has more than 64 bits; allowed: {_LEAST} to {_MOST}")
+        raise SchemeError(f"{where} = {value} has more than 64 bits; allowed: {_LEAST} to {_MOST}")
     return {bool: "?", int: "i8"}.get(type(value), "f8")
 
 
@@ -222,9 +220,9 @@ def _attributes(cls: type[Declaration]) -> dict[str, Any]:
     for name, value in found.items():
         where = f"{cls.__name__}.{name}"
         if value is _ABSENT:
-            raise SojournError(f"{where} has no initial value; write {name}: float = 0.0")
+            raise SchemeError(f"{where} has no initial value; write {name}: float = 0.0")
         if name.startswith("__") and isinstance(value, FunctionType) and name.strip("_") not in _OF_PYTHON:
-            raise SojournError(
+            raise SchemeError(
                 f"{where} would not be called; allowed: init(self), which is called after the fields are set"
             )
     return {name: value for name, value in found.items() if not name.startswith("__")}
@@ -234,18 +232,18 @@ def _declared(cls: type[Declaration], field: str, value: Parameter) -> Declared:
     where = f"{cls.__name__}.{field}"
     default = value.default if isinstance(value.default, str) else number(value.default)
     if default is None:
-        raise SojournError(
+        raise SchemeError(
             f'{where}: the default {value.default!r} is no number; allowed: a number, a bool, or "15 ms"'
         )
     ending = next((one for one in _ENDINGS if field.endswith(one) and field != one), "")
     kind = _ENDINGS.get(ending, 0)
     if kind and not isinstance(default, str):
-        raise SojournError(f'{where}: the default {default!r} has no unit; write it with one, as in "{_UNITS[kind]}"')
+        raise SchemeError(f'{where}: the default {default!r} has no unit; write it with one, as in "{_UNITS[kind]}"')
     if kind:
         initial = str(default).replace(" ", "")
         return Declared(field.removesuffix(ending), field, kind, default, initial, value.doc)
     if isinstance(default, str) and not default.rstrip().endswith("%"):
-        raise SojournError(
+        raise SchemeError(
             f'{where}: the default "{default}" has a unit that the name has not; end the name in '
             f"{', '.join(_ENDINGS)}, or write a number or per cent"
         )

@@ -21,7 +21,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins.declared import (
     MOST_CELLS,
     Declaration,
@@ -108,10 +108,10 @@ def check_source(text: str, what: str) -> None:
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise SojournError(f"{what} is not a source text: {error}") from None
+        raise SchemeError(f"{what} is not a source text: {error}") from None
     for node in body:
         if not (_is_import(node) or _is_declaration(node) or _is_class(node)):
-            raise SojournError(
+            raise SchemeError(
                 f"{what}, line {node.lineno}: Sojourn stores no such text, which runs when it is loaded; allowed: "
                 "declarations of constants, of functions and of a class of sojourn.Algorithm"
             )
@@ -203,7 +203,7 @@ def freeze(cls: type[Declaration], *, debug: bool) -> Frozen:
 
 def refuse(file: str, node: ast.AST, what: str) -> NoReturn:
     """Say what the subset lacks, and where."""
-    raise SojournError(f"{file}, line {getattr(node, 'lineno', '?')}: {what}; allowed: {ALLOWED}")
+    raise SchemeError(f"{file}, line {getattr(node, 'lineno', '?')}: {what}; allowed: {ALLOWED}")
 
 
 class _Names:
@@ -384,19 +384,19 @@ def _parsed(function: FunctionType) -> ast.FunctionDef:
     is_loaded = space.get("__file__") == code.co_filename and TEXT in space
     text = space[TEXT] if is_loaded else "".join(linecache.getlines(code.co_filename, space))
     if not text:
-        raise SojournError(
+        raise SchemeError(
             f"{where}: the source of {name} cannot be read; allowed: a class in a file or in a notebook's cell"
         )
     written, marks = _read(code.co_filename, text)
     nodes = [one for one in written if one.name == code.co_name and _first(one) == code.co_firstlineno]
     # pytest writes assertions of a test's file anew.
     if "@pytest_ar" not in code.co_names and _mark(code) not in marks:
-        raise SojournError(
+        raise SchemeError(
             f"{where}: {name} is not what the file says now; allowed: a file that is as it was when it was loaded "
             "or imported (start again, or import it again)"
         )
     if len(nodes) != 1:
-        raise SojournError(f"{where}: {name} is not written with def; allowed: def NAME(...): with its body below it")
+        raise SchemeError(f"{where}: {name} is not written with def; allowed: def NAME(...): with its body below it")
     return copy.deepcopy(nodes[0])
 
 

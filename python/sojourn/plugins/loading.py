@@ -30,6 +30,7 @@ from typing import Any, Final, TypeVar
 from sojourn import _native
 from sojourn.base import core, foreign
 from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins import compiled, subset, table
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import TEXT, check_source
@@ -116,7 +117,7 @@ def add_class(cls: type[Declaration], *, debug: bool = False) -> str:
         try:
             add()
         except SojournError as error:
-            raise SojournError(f"{program.file}: {error}") from None
+            raise SchemeError(f"{program.file}: {error}") from None
         return _added(Shipped(full, kind, source), add)
     _again(full)
     return full
@@ -131,7 +132,7 @@ def _check_copy(program: subset.Program, source: str, *, debug: bool) -> None:
     except (SojournError, ValueError) as error:
         is_same, why = False, str(error)
     if not is_same:
-        raise SojournError(
+        raise SchemeError(
             f"{program.file}: {program.frozen.name} cannot be stored, because its copy would not be the same: {why}"
         )
 
@@ -168,21 +169,21 @@ def load(path: str | Path, *, debug: bool = False, guard: Callable[[], object] |
         try:
             name = add()
         except SojournError as error:
-            raise SojournError(without_copy(str(error), file)) from None
+            raise SchemeError(without_copy(str(error), file)) from None
         return (_added(Shipped(f"{name}@{version}", "library", content), add),)
     classes = _classes(_imported(file, guard))
     if not classes:
-        raise SojournError(f"{file} has no algorithm; allowed: a file with a subclass of sojourn.Algorithm")
+        raise SchemeError(f"{file} has no algorithm; allowed: a file with a subclass of sojourn.Algorithm")
     try:
         names = tuple(add_class(one, debug=debug) for one in classes)
     except SojournError as error:
         # What the compiler refuses has its file and line.
         if str(error).startswith(str(file)):
             raise
-        raise SojournError(f"{file}: {error}") from None
+        raise SchemeError(f"{file}: {error}") from None
     bare = [name.partition("@")[0] for name in names]
     if twice := next((name for name in bare if bare.count(name) > 1), None):
-        raise SojournError(f'{file} has two algorithms {twice}; allowed: a name for each, as in name = "{twice}_2"')
+        raise SchemeError(f'{file} has two algorithms {twice}; allowed: a name for each, as in name = "{twice}_2"')
     return names
 
 
@@ -198,16 +199,16 @@ class Named:
             name = full.partition("@")[0]
             other, known = self._files.setdefault(name, (str(path), full))
             if known != full:
-                raise SojournError(f"{path} and {other} both have an algorithm {name}; allowed: a name for each")
+                raise SchemeError(f"{path} and {other} both have an algorithm {name}; allowed: a name for each")
 
 
 def known(path: str | Path) -> Path:
     """Return a file that may be a plug-in."""
     file = Path(path).expanduser()
     if not file.is_file():
-        raise SojournError(f"there is no file {str(file)!r}; allowed: a .py file or a shared library (.so)")
+        raise SchemeError(f"there is no file {str(file)!r}; allowed: a .py file or a shared library (.so)")
     if file.suffix not in (*_LIBRARIES, ".py"):
-        raise SojournError(f"{file} is no plug-in; allowed: a .py file or a shared library (.so)")
+        raise SchemeError(f"{file} is no plug-in; allowed: a .py file or a shared library (.so)")
     return file
 
 
@@ -245,9 +246,9 @@ def _of(file: Path, read: Callable[[Path], _Content]) -> _Content:
     try:
         return read(file)
     except OSError as error:
-        raise SojournError(f"cannot read {str(file)!r}: {error.strerror}") from None
+        raise SchemeError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SojournError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
+        raise SchemeError(f"cannot read {str(file)!r}: it is not UTF-8 text") from None
 
 
 def _imported(file: Path, guard: Callable[[], object] | None = None) -> ModuleType:
@@ -258,11 +259,11 @@ def _imported(file: Path, guard: Callable[[], object] | None = None) -> ModuleTy
             guard()
         return _executed(str(file), text)
     except SojournError as error:
-        raise SojournError(f"{file}: {error}") from None
+        raise SchemeError(f"{file}: {error}") from None
     except SyntaxError as error:
-        raise SojournError(f"{file}, line {error.lineno}: {error.msg}") from None
+        raise SchemeError(f"{file}, line {error.lineno}: {error.msg}") from None
     except Exception as error:
-        raise SojournError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+        raise SchemeError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def _executed(file: str, text: str) -> ModuleType:
@@ -301,7 +302,7 @@ def add_shipped(listed: Iterable[Shipped]) -> None:
 def _add_shipped(one: Shipped) -> None:
     if not _VERSIONED.fullmatch(one.name) or one.kind not in ("python", "debug", "library"):
         # The name becomes that of a file.
-        raise SojournError(
+        raise SchemeError(
             f"{one.name!r} of kind {one.kind!r} is no stored copy; allowed: a name such as my_pie@5f1d83a90c42"
         )
     if one.kind != "library":
@@ -314,10 +315,10 @@ def _add_shipped(one: Shipped) -> None:
             names = load(file, debug=one.kind == "debug")
         except SojournError as error:
             why = str(error).replace(str(file), one.file_name)
-            raise SojournError(f"the stored copy of {one.name} cannot be loaded: {why}") from None
+            raise SchemeError(f"the stored copy of {one.name} cannot be loaded: {why}") from None
     if one.name not in names:
         here = "the library" if one.kind == "library" else compiled.target()
-        raise SojournError(
+        raise SchemeError(
             f"{one.name} is {', '.join(names)} here ({here}): results would not be those that are asked for; "
             "allowed: the same versions of Sojourn and Numba, and the same processor"
         )
@@ -340,12 +341,12 @@ def repeat(listed: Iterable[Shipped]) -> None:
     except subprocess.TimeoutExpired:
         is_loaded, why = False, f"it takes longer than {_TIME_LIMIT_S} s"
     if not is_loaded:
-        raise SojournError(
+        raise SchemeError(
             f"{names}: what a store would keep cannot be used in another process, so nothing is run: {why}"
         )
     for one, decided in zip(new, json.loads(child.stdout.splitlines()[-1]), strict=True):
         if decided != _decided(one):
-            raise SojournError(
+            raise SchemeError(
                 f"{one.name} decides otherwise in another process, so its runs could not be repeated and nothing is "
                 "run; allowed: an algorithm that depends on nothing but its parameters, packets and queue"
             )

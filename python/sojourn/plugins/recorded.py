@@ -15,6 +15,7 @@ from typing import Final
 from sojourn import _native
 from sojourn.base import foreign
 from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins import table
 
 _HEAD: Final = re.compile(r"sojourn_aqm=(\d+) rate_bit_s=([1-9]\d{0,18}) aqm=(\S+)(.*)")
@@ -47,14 +48,14 @@ def _calls(file: Path, lines: Iterator[str]) -> Iterator[_Call]:
     for number, line in enumerate(lines, start=2):
         found = _CALL.fullmatch(line.rstrip("\n"))
         if not found:
-            raise SojournError(
+            raise SchemeError(
                 f"{file}, line {number}: is no call; allowed: + TIME BYTES ECN DSCP FLOW SOURCE DESTINATION | RANDOM "
                 "NUMBERS | DECISIONS, or - TIME | RANDOM NUMBERS | DECISIONS"
             )
         arrival, request, draws, decided = found.groups()
         at_ns, *packet = map(int, (arrival or request).split())
         if packet and (packet[1] > 3 or packet[2] > 63 or max(packet) >= 1 << 32):
-            raise SojournError(f"{file}, line {number}: a value is too large; allowed: ECN up to 3, DSCP up to 63")
+            raise SchemeError(f"{file}, line {number}: a value is too large; allowed: ECN up to 3, DSCP up to 63")
         yield _Call(number, at_ns, tuple(packet), [int(one, 16) for one in draws.split()], decided.strip())
 
 
@@ -78,7 +79,7 @@ def read(path: str | Path) -> list[str]:
         return list(foreign.lines(path))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "is no text"
-        raise SojournError(f"{path}: {why}; allowed: a file of decisions, as crosscheck/ns3 writes it") from None
+        raise SchemeError(f"{path}: {why}; allowed: a file of decisions, as crosscheck/ns3 writes it") from None
 
 
 def repeat(name: str, path: str | Path, lines: Iterable[str]) -> Repeated:
@@ -92,17 +93,15 @@ def repeat(name: str, path: str | Path, lines: Iterable[str]) -> Repeated:
 def _repeat(name: str, file: Path, lines: Iterator[str]) -> Repeated:
     head = _HEAD.fullmatch(next(lines, "").rstrip("\n"))
     if not head:
-        raise SojournError(
-            f"{file}, line 1: is no head; allowed: sojourn_aqm=1 rate_bit_s=NUMBER aqm=NAME PARAMETERS"
-        )
+        raise SchemeError(f"{file}, line 1: is no head; allowed: sojourn_aqm=1 rate_bit_s=NUMBER aqm=NAME PARAMETERS")
     if int(head[1]) != table.VERSION:
-        raise SojournError(f"{file}: interface version {head[1]}; allowed: {table.VERSION}")
+        raise SchemeError(f"{file}: interface version {head[1]}; allowed: {table.VERSION}")
     driver = _native.Driver(name + head[4], int(head[2]))
     calls = decisions = differ = before_ns = 0
     first = ""
     for call in _calls(file, lines):
         if call.at_ns < before_ns:
-            raise SojournError(f"{file}, line {call.line}: {call.at_ns} ns is before the call above")
+            raise SchemeError(f"{file}, line {call.line}: {call.at_ns} ns is before the call above")
         before_ns = call.at_ns
         calls += 1
         decisions += "drop" in call.decided or "mark" in call.decided

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins.declared import Declaration
 from sojourn.plugins.frozen import ANSWERS, BUILT_IN, DEBUG, Frozen, canonical, freeze, refuse
 
@@ -106,7 +106,7 @@ def prepare(cls: type[Declaration], *, debug: bool) -> Program:
     """Return the functions of an algorithm's class, checked and ready to be compiled."""
     frozen = freeze(cls, debug=debug)
     if "enqueue" not in frozen.methods:
-        raise SojournError(f"{frozen.file}: {cls.__name__} has no method enqueue(self, packet, queue)")
+        raise SchemeError(f"{frozen.file}: {cls.__name__} has no method enqueue(self, packet, queue)")
     fields = frozenset([*(one.field for one in frozen.parameters), *(one.name for one in frozen.fields)])
     reader = _Reader(frozen, fields, {**ANSWERS, **frozen.constants})
     for name, count in _TAKES.items():

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from sojourn import _native
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.plugins.declared import Declared, Field
 from sojourn.plugins.frozen import Frozen
 from sojourn.plugins.subset import LINE, STEPS
@@ -98,7 +98,7 @@ def address(frozen: Frozen, chosen: Layout, functions: dict[str, int | None], ke
         *(_Internal(one.name.encode(), _offset(chosen, one.name), kinds[one.type]) for one in watched)
     )
     if ("update" in functions and functions["update"] is not None) != bool(texts["period"]):
-        raise SojournError(
+        raise SchemeError(
             f"{file}: update and period belong together in {frozen.name}; allowed: a method update and, for "
             'example, period = "tupdate" for a parameter tupdate_ns; or neither'
         )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 from sojourn.model.scheme import Scheme, SchemeLike, as_scheme
 from sojourn.tc import red, values
 from sojourn.tc.kinds import KINDS, NEAREST, Kind, Switch, Value
@@ -56,15 +57,15 @@ def commands(scheme: SchemeLike, *, dev: str | None = None, rate: str | None = N
     line = _place(scheme.text)
     named = line.pop("dev", None) if dev is None else dev
     if named is not None and not re.fullmatch(r"[A-Za-z0-9_.:@-]{1,15}", named):
-        raise SojournError(f"dev={named!r} is not the name of a network interface")
+        raise SchemeError(f"dev={named!r} is not the name of a network interface")
     device = named or PLACEHOLDER
     bit_s = None if rate is None else values.rate(rate)
     if not scheme.text:
-        raise SojournError("no scheme to export: name one, as in `codel target 10ms`")
+        raise SchemeError("no scheme to export: name one, as in `codel target 10ms`")
     kind = scheme.algorithm
     if kind not in KINDS:
         has = ", ".join(KINDS)
-        raise SojournError(
+        raise SchemeError(
             f"Linux has no `{kind}`; the nearest that it has is `{NEAREST.get(kind, 'fq_codel')}` (it has: {has})"
         )
     export = _Export(scheme, bit_s)
@@ -186,14 +187,14 @@ class _Export:
         """Name the nearest scheme: the parameter `without` is `instead`, or left out where that is empty."""
         nearest = KINDS[self.kind].nearest
         if nearest and any(parameter.is_default and parameter.name == without for parameter in self.given):
-            return SojournError(f"{why}; the nearest that can be exported is `{nearest}`")
+            return SchemeError(f"{why}; the nearest that can be exported is `{nearest}`")
         words = [self.kind]
         for parameter in self.given:
             value = instead if parameter.name == without else parameter.value
             if (parameter.is_default and parameter.name != without) or value in {"", "off"}:
                 continue
             words += [parameter.name] if value == "on" else [parameter.name, value]
-        return SojournError(f"{why}; the nearest that can be exported is `{' '.join(words)}`")
+        return SchemeError(f"{why}; the nearest that can be exported is `{' '.join(words)}`")
 
     def _switch(self, option: Switch) -> list[str]:
         word = option.words.get(self.parameters[option.name])
@@ -212,7 +213,7 @@ class _Export:
             # CAKE shapes by itself.
             bit_s = self.bit_s if text == "none" else values.rate(text)
             if self.bit_s is not None and bit_s != self.bit_s:
-                raise SojournError(
+                raise SchemeError(
                     f"the scheme has {option.name} {text} and --rate says {self.bit_s}bit: name one rate"
                 )
             return ["unlimited"] if bit_s is None else [option.name, f"{bit_s}bit"]
@@ -310,7 +311,7 @@ class _Export:
         burst = red.burst_for(wanted, least)
         computed = None if burst is None else red.exponent(burst, least)
         if computed is None:
-            raise SojournError(
+            raise SchemeError(
                 f"min is {least:g} mean packets, from which tc computes no weight near {weight}; allowed: "
                 "min above one mean packet"
             )

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import SchemeError
 from sojourn.model.scheme import Scheme
 from sojourn.tc import values
 from sojourn.tc.kinds import KINDS, Option, Switch, Value
@@ -43,7 +44,7 @@ def statistics(document: Document) -> list[Document]:
     """
     queues = [queue for queue in document["queues"] if queue["under_test"]]
     if not queues:
-        raise SojournError("the scenario has no queue under test: set `under_test = true` for a link or a bus")
+        raise SchemeError("the scenario has no queue under test: set `under_test = true` for a link or a bus")
     end_us = round(document["duration_s"] * 1e6)
     return [_statistics(queue, 0x8001 + number, end_us) for number, queue in enumerate(queues)]
 

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import SchemeError
 
 _TIMES: Final = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES: Final = {"B": 1, "kB": 1000, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -44,7 +44,7 @@ def rate(text: str) -> int:
     """
     bit_s = _read(text.lower().removesuffix("/s"), _RATES)
     if not bit_s:
-        raise SojournError(f'rate={text!r} is not a rate: write "20 Mbit/s" or "20mbit"')
+        raise SchemeError(f'rate={text!r} is not a rate: write "20 Mbit/s" or "20mbit"')
     return bit_s
 
 
@@ -52,10 +52,10 @@ def time_text(name: str, text: str) -> str:
     """Write a time as tc reads it: whole microseconds."""
     exact = nanoseconds(text)
     if exact is None:
-        raise SojournError(f"{name} {text} is not a time")
+        raise SchemeError(f"{name} {text} is not a time")
     if exact % 1000:
         nearest = max(round(exact / 1000), 1)
-        raise SojournError(f"{name} {text} is finer than tc's microseconds; the nearest is {name} {nearest}us")
+        raise SchemeError(f"{name} {text} is finer than tc's microseconds; the nearest is {name} {nearest}us")
     return f"{exact // 1_000_000}ms" if exact % 1_000_000 == 0 else f"{exact // 1000}us"
 
 

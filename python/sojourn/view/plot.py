@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter
 
 from sojourn import stats
 from sojourn.base import suggest
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.results import drawing, groups, metrics, tables
 from sojourn.stats import Floats
 from sojourn.view import capacity, charts
@@ -90,7 +90,7 @@ class Plots(drawing.Plots):
         if name.startswith(_SERIES) and name in names:
             return self.over_time(stem := name.removeprefix(_SERIES), self._title(stem))
         if name not in names:
-            raise SojournError(suggest.unknown("figure", name, names))
+            raise RunError(suggest.unknown("figure", name, names))
         # The other names are those of methods.
         drawn: Picture = getattr(self, name)()
         return drawn
@@ -171,7 +171,7 @@ class Plots(drawing.Plots):
         points, quantity = self._results.distributions, self._results.curve(quantity)
         points = points[points["quantity"] == quantity]
         if points.empty:
-            raise SojournError(f"the results have no distribution of {quantity}")
+            raise RunError(f"the results have no distribution of {quantity}")
         curves = []
         for label, look in self._looks.items():
             if found := _mean_share(points[points["scheme"] == label]):
@@ -196,7 +196,7 @@ class Plots(drawing.Plots):
         found = self._results.distributions
         found = found[found["quantity"].str.startswith(_OWN_DELAY)]
         if found.empty:
-            raise SojournError("delays by group of flows need a scenario with 2 to 16 groups")
+            raise RunError("delays by group of flows need a scenario with 2 to 16 groups")
         names = [str(name) for name in found["quantity"].str.removeprefix(_OWN_DELAY).unique()]
         own = looks(names, names)
         shown = [label for label in self._looks if (found["scheme"] == label).any()]
@@ -250,7 +250,7 @@ class Plots(drawing.Plots):
             If the results have no time series of a capacity.
         """
         if "capacity" not in self.names():
-            raise SojournError(
+            raise RunError(
                 "the results have no time series of a capacity, which needs series=... and a link under test whose "
                 "rate changes"
             )
@@ -270,7 +270,7 @@ class Plots(drawing.Plots):
         is_named = (samples["name"] == name) | samples["name"].str.startswith(f"{name}:")
         samples = samples[is_named & (samples["replication"] == samples["replication"].min())]
         if samples.empty:
-            raise SojournError(f"the results have no time series of {name}: ask for them with series=...")
+            raise RunError(f"the results have no time series of {name}: ask for them with series=...")
         shown = [label for label in self._looks if (samples["scheme"] == label).any()]
         with charts.panels(len(shown), 2, 0.7, 1.15, rows=4, sharex=True, sharey=True) as (figure, panels):
             peaks = []

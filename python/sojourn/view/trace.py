@@ -20,6 +20,7 @@ import numpy as np
 
 from sojourn import _native
 from sojourn.base.core import CAPTURES, SojournError, file_beside, read_beside
+from sojourn.base.errors import ScenarioError
 from sojourn.base.units import Rate, Time, to_bit_s, to_ns
 from sojourn.base.wording import line
 
@@ -100,7 +101,7 @@ def _summed(name: str, found: _native.Summed) -> Summary:
 def _window_ns(window_s: float) -> int:
     window = round(window_s * 1e9)
     if not 1 <= window <= _ONE_WINDOW:
-        raise SojournError(f"a window of {window_s:g} s; allowed: 1 ns or more")
+        raise ScenarioError(f"a window of {window_s:g} s; allowed: 1 ns or more")
     return window
 
 
@@ -133,7 +134,7 @@ def summary(name: str | Path, *, window_s: float = 0.1, hold: bool = False) -> S
     try:
         return _summed(Path(name).name, _native.summary_of_file(str(file), hold, window))
     except SojournError as error:
-        raise SojournError(f"{Path(name).name}: {error}") from None
+        raise ScenarioError(f"{Path(name).name}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class Trace:
         try:
             return _summed(self.name, _native.summary_of_text(self.text, self.hold, window_ns))
         except SojournError as error:
-            raise SojournError(f"{self.name}: {error}") from None
+            raise ScenarioError(f"{self.name}: {error}") from None
 
     @property
     def length_s(self) -> float:
@@ -262,7 +263,7 @@ def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> T
         moved = now + draws.gauss(0.0, step)
         now = max(0.0, min(moved, 2 * most - moved))
     if not at_ms or at_ms[-1] == 0:
-        raise SojournError(f"a trace of {duration} with seed {seed} has no opportunity; allowed: a longer one")
+        raise ScenarioError(f"a trace of {duration} with seed {seed} has no opportunity; allowed: a longer one")
     return Trace(f"lte seed {seed}", "".join(f"{at}\n" for at in [*at_ms[:-1], _end(duration, at_ms[-1])]))
 
 

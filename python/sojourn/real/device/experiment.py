@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import rate_bit_s
 from sojourn.real.device import traffic
 from sojourn.real.device.lab import Lab, LabError
@@ -93,7 +93,7 @@ def run(plan: Experiment, place: str | Path, say: Callable[[str], None] = lambda
         with Lab(name="sojourn-exp", clients=len(plan.rtt_ms)) as lab:
             _run(plan, lab, store, say)
     except (LabError, subprocess.SubprocessError) as error:
-        raise SojournError(f"device experiment: {error}") from error
+        raise RunError(f"device experiment: {error}") from error
     # One file, which can be moved and read anywhere.
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")

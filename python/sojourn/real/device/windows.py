@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sojourn.base import foreign
-from sojourn.base.core import SojournError
+from sojourn.base.errors import StoreError
 
 VERSION: Final = 1
 """Of the tables that this module reads (``SCHEMA_VERSION`` of crates/device/src/store)."""
@@ -89,11 +89,11 @@ def read(path: str | Path, *, direction: str | None = None, complete: bool = Fal
     try:
         place = foreign.locate(path, most=None)
     except FileNotFoundError:
-        raise SojournError(f"store {path}: no such file; sojournd makes it where `windows.store` says") from None
+        raise StoreError(f"store {path}: no such file; sojournd makes it where `windows.store` says") from None
     except OSError as error:
-        raise SojournError(f"store {path}: {error.strerror}") from None
+        raise StoreError(f"store {path}: {error.strerror}") from None
     if direction not in {None, "a_to_b", "b_to_a"}:
-        raise SojournError(f'direction "{direction}": allowed: a_to_b, b_to_a')
+        raise StoreError(f'direction "{direction}": allowed: a_to_b, b_to_a')
     try:
         with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as connection:
             _check(path, connection)
@@ -102,7 +102,7 @@ def read(path: str | Path, *, direction: str | None = None, complete: bool = Fal
             frames = {name: pd.read_sql_query(f"SELECT * FROM {name}", connection) for name in _TABLES}  # noqa: S608
             columns = connection.execute("SELECT name, unit, meaning FROM columns").fetchall()
     except sqlite3.Error as error:
-        raise SojournError(f"store {path}: {error}") from error
+        raise StoreError(f"store {path}: {error}") from error
     windows = frames["windows"]
     if direction is not None:
         windows = windows[windows["direction"] == direction]
@@ -130,10 +130,10 @@ def _whole(name: str) -> bool:
 
 def _check(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-        raise SojournError(f"store {path}: a SQLite file, but not one of sojournd")
+        raise StoreError(f"store {path}: a SQLite file, but not one of sojournd")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != VERSION:
-        raise SojournError(f"store {path}: its tables are of version {version}; this version reads {VERSION}")
+        raise StoreError(f"store {path}: its tables are of version {version}; this version reads {VERSION}")
     connection.execute("PRAGMA trusted_schema = OFF")
     for name in (*_TABLES, "columns"):
         # A view, or a column that is computed, is a program of whoever made the file, and may have no end.
@@ -141,4 +141,4 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
         is_stored = made is not None and made[0] == "table" and not made[1].upper().startswith("CREATE VIRTUAL")
         columns = connection.execute(f"PRAGMA table_xinfo({name})").fetchall() if is_stored else ()
         if not columns or any(column[-1] for column in columns):
-            raise SojournError(f"store {path}: {name} is not a table of stored rows, so it is not one of sojournd")
+            raise StoreError(f"store {path}: {name} is not a table of stored rows, so it is not one of sojournd")

@@ -19,6 +19,7 @@ import numpy as np
 
 from sojourn import _native, stats
 from sojourn.base.core import Document, SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import to_ns
 from sojourn.real.shell.emulation import Emulation
 from sojourn.real.shell.flows import asks_for_ecn, flows
@@ -93,7 +94,7 @@ def carry(
                 if stop is not None and stop.is_set():
                     raise StoppedError
                 if time.monotonic() > until:
-                    raise SojournError(f"the program that carries the flows has not ended {_HANG_S:g} s late")
+                    raise RunError(f"the program that carries the flows has not ended {_HANG_S:g} s late")
             if status != 0:
                 raise _failed()
         for host, file in files.items():
@@ -115,7 +116,7 @@ def carry(
 
 
 def _failed() -> SojournError:
-    return SojournError("the program that carries the flows failed; its message is above")
+    return RunError("the program that carries the flows failed; its message is above")
 
 
 def _line(user: socket.socket) -> bytes:

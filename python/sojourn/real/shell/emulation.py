@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from sojourn.base.core import Document, SojournError
+from sojourn.base.core import Document
+from sojourn.base.errors import RunError
 from sojourn.model.network import Network, load
 from sojourn.real.shell.link import OPTIONS, Link, configuration, the_link
 from sojourn.real.shell.outcome import Outcome, measured
@@ -124,9 +125,7 @@ class Emulation:
             status = program.poll()
             if status is not None:
                 if status != 0:
-                    raise SojournError(
-                        f"{command[0]!r} on the far side ended with status {status} before it listened"
-                    )
+                    raise RunError(f"{command[0]!r} on the far side ended with status {status} before it listened")
                 break
             time.sleep(0.02)
         return program
@@ -264,14 +263,14 @@ def emulate(
     0
     """
     if link is not None and keys:
-        raise SojournError(f"emulate: {next(iter(keys))} is given beside a link; allowed: one of the two")
+        raise RunError(f"emulate: {next(iter(keys))} is given beside a link; allowed: one of the two")
     if link is None:
         try:
             link = Link(**keys)
         except TypeError:
             known = ", ".join(OPTIONS)
             wrong = next((key for key in keys if key not in OPTIONS), "")
-            raise SojournError(f"emulate: {wrong} is unknown; allowed: {known}") from None
+            raise RunError(f"emulate: {wrong} is unknown; allowed: {known}") from None
     return Emulation(link, seed=seed, pcapng=pcapng, ecn=ecn, privileged=privileged)
 
 
@@ -291,7 +290,7 @@ def _scenario(link: Link | Network | Document | str | Path) -> Document:
 
 def _host(host: str) -> str:
     if host not in HOSTS:
-        raise SojournError(f"there is no host {host!r}; allowed: {', '.join(HOSTS)}")
+        raise RunError(f"there is no host {host!r}; allowed: {', '.join(HOSTS)}")
     return host
 
 

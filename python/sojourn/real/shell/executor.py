@@ -10,6 +10,7 @@ from typing import Final
 
 from sojourn.base import core
 from sojourn.base.core import Document, SojournError
+from sojourn.base.errors import RunError
 from sojourn.plan import rows
 from sojourn.plan.execute import with_scheme
 from sojourn.plan.executors import Local
@@ -29,7 +30,7 @@ def check(cells: Cells) -> None:
     scenarios = [json.loads(text) for text in cells.scenarios.values()]
     for goal in cells.plan.precision:
         if goal.metric in UNKNOWN:
-            raise SojournError(
+            raise RunError(
                 f"a goal for `{goal.metric}` cannot be met on real packets, which have no quantiles of delays; "
                 "allowed: means, such as sojourn_ms_mean and goodput_bit_s"
             )

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sojourn import _native
 from sojourn.base.core import Document, SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import to_ns
 from sojourn.model import linux_tcp
 from sojourn.real.shell.link import rates_bit_s, the_link
@@ -46,7 +47,7 @@ def flows(scenario: Document, *, seed: int, replication: int = 0) -> list[dict[s
     tables = {table["name"]: _possible(table, ends) for table in scenario["flows"]}
     found = json.loads(_native.Users(json.dumps(scenario), seed, replication).flows())
     if len(found) > MOST_FLOWS:
-        raise SojournError(
+        raise RunError(
             f"scenario {scenario['name']!r} cannot run for real: it has {len(found)} flows; "
             f"allowed: up to {MOST_FLOWS}, which one program carries"
         )
@@ -74,7 +75,7 @@ def _possible(table: Mapping[str, Any], ends: Mapping[str, str]) -> Mapping[str,
     transport, traffic = table["transport"], table["traffic"]
 
     def refuse(what: str, allowed: str) -> SojournError:
-        return SojournError(f"flow {table['name']!r} cannot run for real: it {what}; allowed: {allowed}")
+        return RunError(f"flow {table['name']!r} cannot run for real: it {what}; allowed: {allowed}")
 
     if table["from"] not in ends or table["to"] not in ends:
         raise refuse("has ends that are not those of the link", " and ".join(ends))
@@ -110,7 +111,7 @@ def asks_for_ecn(scenario: Document) -> bool:
         if table["transport"]["kind"] == "tcp"
     }
     if len(asking) > 1:
-        raise SojournError(
+        raise RunError(
             f"scenario {scenario['name']!r} cannot run for real: flow {asking[True]!r} asks for ECN and flow "
             f"{asking[False]!r} does not; allowed: the same for all, because the kernel has one setting for a host"
         )
@@ -136,12 +137,12 @@ def check(scenario: Document, *, seed: int) -> None:
     """Refuse a scenario that cannot run for real, before anything starts."""
     link = the_link(scenario)
     if not link.get("under_test") and not link.get("reverse_under_test"):
-        raise SojournError("no queue of the link is under test; allowed: under_test = true at the link")
+        raise RunError("no queue of the link is under test; allowed: under_test = true at the link")
     if link.get("under_test") and link.get("reverse_under_test"):
-        raise SojournError("both queues of the link are under test; allowed: one of them on real packets")
+        raise RunError("both queues of the link are under test; allowed: one of them on real packets")
     span_s = (to_ns("duration", scenario["duration"]) - to_ns("warm_up", scenario["warm_up"])) / 1e9
     if span_s < LEAST_MEASURED_S:
-        raise SojournError(
+        raise RunError(
             f"the measured time, {span_s:g} s, is too short for real packets; "
             f"allowed: {LEAST_MEASURED_S:g} s and more"
         )
@@ -158,7 +159,7 @@ def check_machine(scenarios: Sequence[Document]) -> None:
 
     most = doctor.forwarded_bit_s()
     if fastest > most:
-        raise SojournError(
+        raise RunError(
             f"this machine cannot carry a link of {fastest / 1e6:g} Mbit/s: it forwards {most / 1e6:.0f} Mbit/s, as "
             "`sojourn doctor` measures; allowed: lower rates, or a quieter machine"
         )

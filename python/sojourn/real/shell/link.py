@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sojourn.base import core
 from sojourn.base.core import Document, SojournError
+from sojourn.base.errors import RunError
 from sojourn.base.units import from_ns, to_ns
 from sojourn.model.network import Network
 
@@ -102,14 +103,12 @@ class Link:
         """
         given = self.given
         if "down" not in given and "trace_down" not in given:
-            raise SojournError('--down is missing; allowed: a rate, as in --down "50 Mbit/s", or --trace-down FILE')
+            raise RunError('--down is missing; allowed: a rate, as in --down "50 Mbit/s", or --trace-down FILE')
         rtt = given.get("rtt", "0 ms")
         try:
             delay_ns = to_ns("--rtt", rtt) // 2
         except ValueError:
-            raise SojournError(
-                f'--rtt: "{rtt}" is not a time; allowed: a time with its unit, as in "40 ms"'
-            ) from None
+            raise RunError(f'--rtt: "{rtt}" is not a time; allowed: a time with its unit, as in "40 ms"') from None
         link: dict[str, Any] = {OPTIONS[name].key: value for name, value in given.items()}
         changes = link.pop("changes", None)
         for trace in ("trace", "reverse_trace"):
@@ -139,7 +138,7 @@ def _as_options(error: SojournError) -> SojournError:
         return error
     key = found["of"] or "changes"
     option = next((name for name, option in OPTIONS.items() if option.key == key), None)
-    return error if option is None else SojournError(f"--{option.replace('_', '-')}: {found['what']}")
+    return error if option is None else RunError(f"--{option.replace('_', '-')}: {found['what']}")
 
 
 def configuration(scenario: Document, *, seed: int | None = None, pcapng: Path | None = None) -> str:
@@ -177,7 +176,7 @@ def the_link(scenario: Document) -> dict[str, Any]:
     """Return the link of a scenario that can be emulated: its only one."""
 
     def refuse(what: str, allowed: str) -> SojournError:
-        return SojournError(f"scenario {scenario['name']!r} cannot run for real: it {what}; allowed: {allowed}")
+        return RunError(f"scenario {scenario['name']!r} cannot run for real: it {what}; allowed: {allowed}")
 
     links = scenario["links"]
     for key, what in (("buses", "has a bus"), ("cells", "has an 802.11 cell")):

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-from sojourn.base.core import SojournError
+from sojourn.base.errors import RunError
 from sojourn.real.device.lab import LabError, find_sojournd
 
 LEVEL: Final = "SOJOURN_SHELL_LEVEL"
@@ -46,7 +46,7 @@ _STOP_S: Final = 60.0
 _ENDED: Final = "the process that holds the network was ended; everything in it ended with it"
 
 
-class WorldError(SojournError):
+class WorldError(RunError):
     """The world cannot be made here, or something that holds it has ended."""
 
 
@@ -78,7 +78,7 @@ class World:
         privileged: bool = False,
     ) -> None:
         if privileged and os.geteuid() != 0:
-            raise SojournError(
+            raise RunError(
                 "--privileged keeps the capabilities of root, and this user has none; allowed: sudo, or a shell "
                 "without it"
             )
@@ -280,7 +280,7 @@ class World:
         self._ask(request, streams)
         answer = self._answer("started", "failed", limit_s=_START_S)
         if "failed" in answer:
-            raise SojournError(f"cannot start {command[0]!r}: {answer['failed']}")
+            raise RunError(f"cannot start {command[0]!r}: {answer['failed']}")
         return int(answer["started"])
 
     def poll(self, number: int) -> int | None:
@@ -449,4 +449,4 @@ def check_command(command: Sequence[str], what: str) -> None:
     if shutil.which(command[0]) is None:
         found = Path(command[0])
         why = "may not be run" if found.is_file() else "was not found"
-        raise SojournError(f"{what}: {command[0]!r} {why}; allowed: a program on the path, or a file that can be run")
+        raise RunError(f"{what}: {command[0]!r} {why}; allowed: a program on the path, or a file that can be run")
