@@ -163,9 +163,9 @@ def table(path: Name, *, within: Name | None = None, **which: Any) -> pa.Table:
 
     with opened(path, within=within, most=LARGEST_TABLE) as file:
         about = pq.ParquetFile(file)
-        said = about.metadata
-        size = sum(said.row_group(group).total_byte_size for group in range(said.num_row_groups))
-        if max(size, said.num_rows * said.num_columns * _NUMBER) > LARGEST_TABLE:
+        metadata = about.metadata
+        size = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+        if max(size, metadata.num_rows * metadata.num_columns * _NUMBER) > LARGEST_TABLE:
             raise _too_large(path)
         # A text that all rows share is in the file once; so it is in memory, until its length is known.
         texts = [field.name for field in about.schema_arrow if pa.types.is_string(field.type)]

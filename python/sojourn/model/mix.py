@@ -37,13 +37,13 @@ def flows(
     return found
 
 
-def _ends(document: core.Document, said: tuple[str | None, str | None]) -> tuple[str, str]:
+def _ends(document: core.Document, named: tuple[str | None, str | None]) -> tuple[str, str]:
     """Return where traffic comes from and goes to."""
     nodes = {str(link[end]) for link in document.get("links", ()) for end in ("from", "to")}
     known = ("server", "client") if {"server", "client"} <= nodes else None
     if given := document.get("flows"):
         known = (str(given[0]["from"]), str(given[0]["to"]))
-    source, sink = said
+    source, sink = named
     if known is None and (source is None or sink is None):
         raise ScenarioError(
             f"{document.get('name')!r} has neither flows nor the nodes server and client; "

@@ -62,12 +62,12 @@ def dumbbell(
     >>> sj.dumbbell(flows=2, rate=sj.mbit_s(5), base_rtt=sj.ms(80))
     <Network 'dumbbell': 2 nodes, 3 links, 1 flows>
     """
-    said = f"{rate.get('down')} down and {rate.get('up')} up" if isinstance(rate, Mapping) else rate
+    rates = f"{rate.get('down')} down and {rate.get('up')} up" if isinstance(rate, Mapping) else rate
     eighth = to_ns("base_rtt", base_rtt) // 8
     return (
         Network(
             name=name,
-            description=f"{flows} {congestion_control.upper()} flows share {said} with {base_rtt} of base RTT",
+            description=f"{flows} {congestion_control.upper()} flows share {rates} with {base_rtt} of base RTT",
             duration=duration,
             warm_up=warm_up,
         )

@@ -108,7 +108,7 @@ def load(folder: Path, name: str = MANIFEST) -> dict[str, tuple[Content, ...]]:
     try:
         content = foreign.read_bytes(folder / name, within=folder)
     except OSError as error:
-        raise StoreDamagedError(folder, name, trouble(error)) from None
+        raise StoreDamagedError(folder, name, error_text(error)) from None
     return parse(folder, name, content)
 
 
@@ -129,7 +129,7 @@ def problem(folder: Path, path: str, allowed: Sequence[Content], *, by_size: boo
             return None
         digest = _digest_of(place)
     except OSError as error:
-        return trouble(error)
+        return error_text(error)
     if not any(digest == one.digest for one in allowed):
         return "changed: its digest is not that of what was written"
     return None
@@ -188,7 +188,7 @@ def _is_own(path: str) -> bool:
     )
 
 
-def trouble(error: OSError) -> str:
+def error_text(error: OSError) -> str:
     """Say what an error of reading means."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "missing"

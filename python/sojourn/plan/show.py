@@ -112,10 +112,10 @@ def notes(cells: Cells, store: Store, states: Sequence[CellState]) -> list[str]:
         ]
         text = f"Goal: {goal.metric} within {goal.within}, {goal.floor} to {goal.ceiling} replications"
         found.append(f"{text}; {', '.join(parts) or 'met in every finished cell'}.")
-    told = read.warnings(cells, store, states)
-    found += [f"Warning: {one}." for one in told[:_WARNINGS]]
-    if len(told) > _WARNINGS:
-        found.append(f"And {len(told) - _WARNINGS} more warnings.")
+    warnings = read.warnings(cells, store, states)
+    found += [f"Warning: {one}." for one in warnings[:_WARNINGS]]
+    if len(warnings) > _WARNINGS:
+        found.append(f"And {len(warnings) - _WARNINGS} more warnings.")
     return found
 
 

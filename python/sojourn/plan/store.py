@@ -245,7 +245,7 @@ class Store:
                 raise StoreError(
                     f"{self.folder} is not a store: it has no {MARK}; `sojourn plan run PLAN --store DIR` makes one"
                 ) from None
-            raise StoreDamagedError(self.folder, MARK, manifest.trouble(error)) from None
+            raise StoreDamagedError(self.folder, MARK, manifest.error_text(error)) from None
         if found == mark():
             return
         if found == mark(WITHOUT_MANIFEST):

@@ -128,8 +128,8 @@ class _Check:
         elif status is None:
             what = f"takes longer than {self._limit_s:g} s: a loop that does not end"
         else:
-            said = f": {error.strip().splitlines()[-1]}" if status > 0 and error.strip() else ""
-            what = f"ends the process ({f'signal {-status}' if status < 0 else f'status {status}'}{said})"
+            last_line = f": {error.strip().splitlines()[-1]}" if status > 0 and error.strip() else ""
+            what = f"ends the process ({f'signal {-status}' if status < 0 else f'status {status}'}{last_line})"
         raise _EndedError(part, what)
 
     def loaded(self, path: str | Path) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def compiled(program: Program, chosen: Layout) -> Functions:
                 (name, numba.cfunc(signature, nopython=True, error_model="python", boundscheck=True)(function))
             )
     except NumbaError as error:
-        raise SchemeError(_said(program, error)) from None
+        raise SchemeError(_numba_message(program, error)) from None
     return {**dict.fromkeys(_METHODS), **{name: one.address for name, one in kept}}, [kept, functions]
 
 
@@ -172,14 +172,14 @@ def _check_type(program: Program, name: str, function: Any) -> None:
         )
 
 
-def _said(program: Program, error: Exception) -> str:
+def _numba_message(program: Program, error: Exception) -> str:
     """Return what Numba said in a line, with the place in the user's file."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = re.findall(rf"{re.escape(program.file)}\W+(?:line )?(\d+)", text)
     where = f"{program.file}, line {lines[-1]}" if lines else program.file
     skipped = ("Failed in", "During", "File", "[1", "Enable", "This error", "-", "^", "There are", "overload")
-    told = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(skipped)]
-    return f"{where}: the types do not fit: {' '.join(told[:2])}"
+    kept = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(skipped)]
+    return f"{where}: the types do not fit: {' '.join(kept[:2])}"
 
 
 def _hosted(

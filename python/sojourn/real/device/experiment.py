@@ -122,10 +122,10 @@ def _run(plan: Experiment, lab: Lab, store: Path, say: Callable[[str], None]) ->
     if device.returncode != 0:
         raise LabError(f"the device ended with status {device.returncode}:\n{lab.device_log()}")
     for client, sender in zip(lab.clients, senders, strict=True):
-        said, _ = sender.communicate(timeout=30)
+        output, _ = sender.communicate(timeout=30)
         if sender.returncode != 0:
-            raise LabError(f"the traffic of {client} failed: {said.strip()}")
-        say(f"device: {client}: {said.strip()}")
+            raise LabError(f"the traffic of {client} failed: {output.strip()}")
+        say(f"device: {client}: {output.strip()}")
     lab.stop(receiver)
 
 

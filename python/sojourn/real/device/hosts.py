@@ -211,6 +211,6 @@ def _system(*command: str, timeout_s: float = 120.0, stdin: str | None = None) -
     except subprocess.TimeoutExpired as error:
         raise LabError(f"`{' '.join(command)}` did not end in {timeout_s:g} s") from error
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise LabError(f"`{' '.join(command)}` ended with status {done.returncode}: {said}")
+        output = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise LabError(f"`{' '.join(command)}` ended with status {done.returncode}: {output}")
     return done.stdout

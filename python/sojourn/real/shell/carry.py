@@ -51,7 +51,7 @@ def carry(
     wanted = flows(scenario, seed=seed, replication=replication)
     duration_s = to_ns("duration", scenario["duration"]) / 1e9
     warm_up_s = to_ns("warm_up", scenario["warm_up"]) / 1e9
-    said: dict[str, Any] = {}
+    measurements: dict[str, Any] = {}
     # The device's own draws differ between replications.
     with (
         ExitStack() as stack,
@@ -99,7 +99,7 @@ def carry(
                 raise _failed()
         for host, file in files.items():
             file.seek(0)
-            said[host] = json.load(file)
+            measurements[host] = json.load(file)
         times, states = lab.state_times, lab.states()
     begin = begin_ns / 1e9
     inside = [
@@ -110,8 +110,8 @@ def carry(
         inside = states[-2:]
     shown_s = inside[-1]["uptime_s"] - inside[0]["uptime_s"]
     outcome = measured(scenario, inside, first=0, seed=seed, duration_s=shown_s, status=0)
-    document = _document(scenario, outcome, wanted, said, duration_s - warm_up_s)
-    late = outcome.late or _late(said, outcome)
+    document = _document(scenario, outcome, wanted, measurements, duration_s - warm_up_s)
+    late = outcome.late or _late(measurements, outcome)
     return outcome, late, {**document, "replication": replication, "duration_s": duration_s, "warm_up_s": warm_up_s}
 
 
@@ -132,17 +132,21 @@ def _line(user: socket.socket) -> bytes:
     return line
 
 
-def _late(said: Mapping[str, Any], outcome: Outcome) -> str | None:
+def _late(measurements: Mapping[str, Any], outcome: Outcome) -> str | None:
     """Return why the traffic itself was too late, if it was: by the same limits as the device."""
     delay_s = max((way.metrics["sojourn_ms_mean"] or 0.0) for way in outcome.ways.values()) / 1e3
-    for host, found in said.items():
+    for host, found in measurements.items():
         if found["late_s"] > max(LATE_LEAST_S, LATE_DELAY * delay_s):
             return f"the {host} sent {found['late_s'] * 1e3:.2f} ms late on average"
     return None
 
 
 def _document(
-    scenario: Document, outcome: Outcome, wanted: Sequence[Mapping[str, Any]], said: Mapping[str, Any], span_s: float
+    scenario: Document,
+    outcome: Outcome,
+    wanted: Sequence[Mapping[str, Any]],
+    measurements: Mapping[str, Any],
+    span_s: float,
 ) -> Document:
     """Return the run as a report of the simulator has it, with its flows and groups."""
     document = outcome.document()
@@ -152,11 +156,11 @@ def _document(
         # Quantiles of the device are of all times since its start.
         for part in (document, *document["queues"]):
             part["metrics"] = {**part["metrics"], "sojourn_ms_p50": None, "sojourn_ms_p99": None}
-    found = [_flow(flow, said, span_s) for flow in wanted]
+    found = [_flow(flow, measurements, span_s) for flow in wanted]
     groups: dict[str, list[tuple[Mapping[str, Any], dict[str, Any], list[float]]]] = {}
     for flow, (metrics, delays) in zip(wanted, found, strict=True):
         groups.setdefault(flow["group"], []).append((flow, metrics, delays))
-    applications = {**said["client"]["groups"], **said["server"]["groups"]}
+    applications = {**measurements["client"]["groups"], **measurements["server"]["groups"]}
     under_test = document["queues"][1 if is_reverse else 0]
     if is_reverse:
         for number, queue in enumerate(document["queues"]):
@@ -201,12 +205,14 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e3
 
 
-def _flow(flow: Mapping[str, Any], said: Mapping[str, Any], span_s: float) -> tuple[dict[str, Any], list[float]]:
+def _flow(
+    flow: Mapping[str, Any], measurements: Mapping[str, Any], span_s: float
+) -> tuple[dict[str, Any], list[float]]:
     """Return the metrics of a flow, and the delays of its datagrams in ms; keys with `_` are for sums alone."""
     number = str(flow["number"])
-    there = said[flow["receiver"]]["flows"][number]
+    there = measurements[flow["receiver"]]["flows"][number]
     # Clients send the first packet of a flow whose data they receive.
-    here = there if flow["kind"] == "client" else said[flow["sender"]]["flows"][number]
+    here = there if flow["kind"] == "client" else measurements[flow["sender"]]["flows"][number]
     started = here["first_sent_ns"]
     metrics: dict[str, Any] = {
         "goodput_bit_s": there["received"] * 8 / span_s,

@@ -147,8 +147,8 @@ def _run(command: list[str], *, stdin: str = "", pass_fds: tuple[int, ...] = ())
     except FileNotFoundError:
         raise ImpossibleError(f"{command[0]} was not found: apt-get install iproute2") from None
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise ImpossibleError(f"`{' '.join(command)}` failed: {said[0] if said else done.returncode}")
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise ImpossibleError(f"`{' '.join(command)}` failed: {output[0] if output else done.returncode}")
 
 
 def _made_apart(make: Callable[[], None], kind: str, meanwhile: Callable[[], None] | None = None) -> int:
@@ -167,14 +167,14 @@ def _made_apart(make: Callable[[], None], kind: str, meanwhile: Callable[[], Non
         with ours:
             if meanwhile is not None:
                 meanwhile()
-            said, found, _, _ = socket.recv_fds(ours, 4096, 1)
+            output, found, _, _ = socket.recv_fds(ours, 4096, 1)
     except BaseException:
         os.kill(child, signal.SIGKILL)
         raise
     finally:
         os.waitpid(child, 0)
     if not found:
-        raise ImpossibleError(said.decode() or "a child ended")
+        raise ImpossibleError(output.decode() or "a child ended")
     return found[0]
 
 

@@ -209,8 +209,8 @@ class Host:
         if flow.connection is None or flow.about["kind"] != "bulk":
             return 0
         with contextlib.suppress(OSError):
-            told = flow.connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
-            return int(struct.unpack_from("=I", told, TOTAL_RETRANSMISSIONS_AT)[0])
+            tcp_info = flow.connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
+            return int(struct.unpack_from("=I", tcp_info, TOTAL_RETRANSMISSIONS_AT)[0])
         return 0
 
     def _was_due(self, due: int) -> None:
@@ -489,10 +489,10 @@ def main() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     user = socket.socket(fileno=0)
-    told = user.makefile("r", encoding="utf-8")
-    host = Host(json.loads(told.readline()))
+    requests = user.makefile("r", encoding="utf-8")
+    host = Host(json.loads(requests.readline()))
     user.sendall(b"ready\n")
-    begin = told.readline()
+    begin = requests.readline()
     if begin:
         print(json.dumps(host.run(int(begin))))
 

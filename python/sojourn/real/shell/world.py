@@ -97,7 +97,7 @@ class World:
         self._ended: dict[int, int] = {}
         self._heard: list[int] = []
         self._reader: threading.Thread | None = None
-        self._said: IO[bytes] | None = None
+        self._device_output: IO[bytes] | None = None
 
     def __enter__(self) -> World:
         try:
@@ -212,7 +212,7 @@ class World:
 
     def _start_device(self, program: Path) -> None:
         status, written = os.pipe()
-        self._said = os.fdopen(os.memfd_create("sojournd.log"), "rb")
+        self._device_output = os.fdopen(os.memfd_create("sojournd.log"), "rb")
         with os.fdopen(os.memfd_create("sojournd.toml"), "w+b", buffering=0) as configuration:
             configuration.write(self._configuration.encode())
             configuration.seek(0)
@@ -220,7 +220,7 @@ class World:
                 self._device = self.start(
                     "device",
                     [str(program), "run", "/dev/stdin"],
-                    streams=(configuration.fileno(), written, self._said.fileno()),
+                    streams=(configuration.fileno(), written, self._device_output.fileno()),
                 )
             finally:
                 os.close(written)
@@ -240,10 +240,10 @@ class World:
                 self._lines.append(line)
 
     def _log(self) -> str:
-        if self._said is None:
+        if self._device_output is None:
             return ""
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        self._device_output.seek(0)
+        lines = self._device_output.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
 
     def _check_device(self) -> None:
@@ -350,8 +350,8 @@ class World:
             self._holder.kill()
             self._holder.wait()
         self._holder = None
-        if self._said is not None:
-            self._said.close()
+        if self._device_output is not None:
+            self._device_output.close()
 
     # The socket
 

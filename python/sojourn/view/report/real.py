@@ -57,8 +57,8 @@ def _runs(count: int) -> str:
 def warnings(found: Mapping[str, Any]) -> list[str]:
     """Return a warning if the machine was too late to trust the run, and one if values are impossible."""
     late, impossible = found.get("late"), found.get("impossible")
-    said = [f"The machine was too late to trust this run: {late}."] if late else []
-    return [*said, f"Impossible values were measured: {'; '.join(impossible)}."] if impossible else said
+    sentences = [f"The machine was too late to trust this run: {late}."] if late else []
+    return [*sentences, f"Impossible values were measured: {'; '.join(impossible)}."] if impossible else sentences
 
 
 def without_traffic(scenario: Document) -> Document:

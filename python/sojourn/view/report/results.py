@@ -154,21 +154,21 @@ def _intervals(results: Results) -> str:
             "One replication gives no intervals. Repeat the run with `--replicates 5` or more before you draw "
             "conclusions from a difference."
         )
-    said = [
+    sentences = [
         "Value ± half-width of the 95 % confidence interval of the mean (Student's t, "
         f"{results.replications} replications)."
     ]
     if len(results.labels) > 1:
-        said.append(
+        sentences.append(
             "Bold: better than every other scheme at the 5 % level, by the paired differences after Holm's "
             "correction."
         )
     if any(metrics.find(name).resolution for name in metrics.MAIN if name in results.metric_names()):
-        said.append(
+        sentences.append(
             "The interval of a quantile (p50, p99) also includes half of the histogram bucket that it is read from: "
             "0.4 % of the value on either side. Where the range of a metric cuts its interval, both limits are given."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _queues(results: Results) -> str:
@@ -212,10 +212,10 @@ def _some(drawn: Mapping[str, Drawing], name: str) -> list[Drawing]:
 
 def _sections(results: Results, drawn: Mapping[str, Drawing]) -> Iterator[Section]:
     world, tested = real.world(results), tested_queues(results)
-    told = [*real.warnings(world or {}), *(found.text for found in results.warnings)]
+    warnings = [*real.warnings(world or {}), *(found.text for found in results.warnings)]
     parts: list[object] = [
         items(headlines(results)),
-        items((f"{one}." for one in told), "headlines warnings"),
+        items((f"{one}." for one in warnings), "headlines warnings"),
         drawing("summary", summary_table(results)),
         note(_intervals(results)),
         *([note(which)] if (which := _queues(results)) else []),
