@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_jobs, add_json, add_number, add_out, add_seed, add_sets
+from sojourn.cli.options import add_flag, add_jobs, add_json, add_number, add_out, add_seed, add_sets
 
 if TYPE_CHECKING:
     from sojourn.model.scheme import Schemes
@@ -30,10 +30,10 @@ def add(verbs: Any) -> None:
     one = verbs.add_parser("run", description="Run a scenario with the schemes that it names.")
     _scenario_of(one)
     _options_of(one, replicates="number of replications (default 1: no intervals)")
-    one.add_argument(
+    add_flag(
+        one,
         "--tc",
-        action="store_true",
-        help="print only the state of the queues under test at the end of one run, as JSON in the form of "
+        "print only the state of the queues under test at the end of one run, as JSON in the form of "
         "`tc -s -j qdisc show`",
     )
     _traces_of(one)
@@ -81,7 +81,7 @@ def add(verbs: Any) -> None:
         description="Compare five schemes on a home's access link, where downloads share the queue with a video "
         "call, an online game and web objects. Print a table and a conclusion, and write a report.",
     )
-    demonstration.add_argument("--quick", action="store_true", help="3 replications in place of 10")
+    add_flag(demonstration, "--quick", "3 replications in place of 10")
     add_number(demonstration, "--replicates", "number of replications (default: 10, with --quick 3)")
     add_seed(demonstration, "seed of all runs", default=1)
     add_jobs(demonstration)
@@ -143,10 +143,10 @@ def _traces_of(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="bytes of each packet that are kept, Ethernet header included (default 128)",
     )
-    traces.add_argument(
+    add_flag(
+        traces,
         "--pcapng-departures",
-        action="store_true",
-        help="write a second file of each queue with the packets as they leave it, with CE where they were marked",
+        "write a second file of each queue with the packets as they leave it, with CE where they were marked",
     )
     traces.add_argument(
         "--decisions",

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_force, add_group, add_json, add_out, add_seed, number
+from sojourn.cli.options import add_flag, add_force, add_group, add_json, add_out, add_seed, number
 from sojourn.plan import folder
 from sojourn.real.device import experiment, windows
 from sojourn.results import text
@@ -47,7 +47,7 @@ def add(verbs: Any) -> None:
     )
     listing.add_argument("store", metavar="STORE", help="the SQLite file of `windows.store`")
     listing.add_argument("--direction", default="a_to_b", metavar="NAME", help="a_to_b (default) or b_to_a")
-    listing.add_argument("--complete", action="store_true", help="leave out windows that ended early")
+    add_flag(listing, "--complete", "leave out windows that ended early")
     add_out(listing, metavar="FILE", help="write every window: .parquet (units in its metadata) or .csv")
     add_json(listing, "print every window as one JSON document")
     listing.set_defaults(command=_windows)

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any, Final
 
-from sojourn.cli.options import add_json
+from sojourn.cli.options import add_flag, add_json
 from sojourn.real.shell import doctor
 
 UNABLE: Final = 1
@@ -20,7 +20,7 @@ def add(verbs: Any) -> None:
         "For the configuration of a forwarder between real interfaces there is `sojournd doctor FILE`.",
         epilog="example: sojourn doctor",
     )
-    parser.add_argument("--no-measure", action="store_true", help="leave out the measurement, which takes 2 s")
+    add_flag(parser, "--no-measure", "leave out the measurement, which takes 2 s")
     add_json(parser)
     parser.set_defaults(command=run)
 

@@ -76,7 +76,7 @@ def add_out(
 
 def add_force(parser: argparse.ArgumentParser, what: str = "--out") -> None:
     """Add ``--force`` alone, to a command whose option for its output has another name or a default."""
-    parser.add_argument("--force", action="store_true", help=f"replace what {what} names, if it exists already")
+    add_flag(parser, "--force", f"replace what {what} names, if it exists already")
 
 
 def add_jobs(parser: argparse.ArgumentParser, *, cluster: bool = False) -> None:
@@ -95,9 +95,14 @@ def add_jobs(parser: argparse.ArgumentParser, *, cluster: bool = False) -> None:
         )
 
 
+def add_flag(parser: Any, name: str, help: str) -> None:  # noqa: A002
+    """Add an option without a value."""
+    parser.add_argument(name, action="store_true", help=help)
+
+
 def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON document and nothing else") -> None:
     """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help=what)
+    add_flag(parser, "--json", what)
 
 
 def add_number(parser: argparse.ArgumentParser, name: str, help: str, *, default: int | None = None) -> None:  # noqa: A002

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
-from sojourn.cli.options import add_group, add_jobs, add_json, add_number, add_out
+from sojourn.cli.options import add_flag, add_group, add_jobs, add_json, add_number, add_out
 from sojourn.plan import document, export, folder, rows
 from sojourn.plan.identity import REAL
 from sojourn.plan.store import Store
@@ -45,7 +45,7 @@ def _add_plan(verbs: Any) -> None:
     )
     _plan_and_store(check)
     add_number(check, "--jobs", "number of threads to assume (default: one per core)")
-    check.add_argument("--no-pilot", action="store_true", help="do not time any run")
+    add_flag(check, "--no-pilot", "do not time any run")
     check.set_defaults(command=_check)
     run = actions.add_parser(
         "run",
@@ -55,11 +55,7 @@ def _add_plan(verbs: Any) -> None:
     )
     _plan_and_store(run)
     add_jobs(run, cluster=True)
-    run.add_argument(
-        "--force",
-        action="store_true",
-        help="repeat runs that the store holds, including those of another build of Sojourn",
-    )
+    add_flag(run, "--force", "repeat runs that the store holds, including those of another build of Sojourn")
     add_number(run, "--max-runs", "stop after N runs; the same command continues")
     run.set_defaults(command=_run)
     for name, help_, command in (
@@ -82,20 +78,18 @@ def _add_plan(verbs: Any) -> None:
     )
     verify.add_argument("folder", metavar="DIR", help="the store")
     how = verify.add_mutually_exclusive_group()
-    how.add_argument(
+    add_flag(
+        how,
         "--repair",
-        action="store_true",
-        help="move damaged files into DIR/damaged and restore what they held: results by repeating their runs",
+        "move damaged files into DIR/damaged and restore what they held: results by repeating their runs",
     )
-    how.add_argument(
-        "--adopt",
-        action="store_true",
-        help="write a manifest for a store of an earlier version, or for one that has lost its manifest",
+    add_flag(
+        how, "--adopt", "write a manifest for a store of an earlier version, or for one that has lost its manifest"
     )
-    verify.add_argument(
+    add_flag(
+        verify,
         "--drop",
-        action="store_true",
-        help="with --repair: take out of the store what cannot be restored, such as runs of another build",
+        "with --repair: take out of the store what cannot be restored, such as runs of another build",
     )
     verify.add_argument(
         "--jobs", type=int, metavar="N", help="number of threads for --repair (default: one per core)"
@@ -123,10 +117,10 @@ def _add_results(verbs: Any) -> None:
     query.add_argument(
         "--format", choices=("table", "csv", "json"), default="table", help="format of the answer (default table)"
     )
-    query.add_argument(
+    add_flag(
+        query,
         "--external",
-        action="store_true",
-        help="let the query read and write files, load extensions and change settings (default: it reads the store's "
+        "let the query read and write files, load extensions and change settings (default: it reads the store's "
         "tables alone)",
     )
     query.set_defaults(command=_query)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_out, add_seed
+from sojourn.cli.options import add_flag, add_out, add_seed
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
 from sojourn.real.shell.link import OPTIONS, Link
@@ -50,21 +50,15 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--serve", metavar="COMMAND", help="run this command on the far side, and wait until it listens"
     )
-    parser.add_argument(
-        "--host", action="store_true", help="the far side is this machine's own network; as root, or within a shell"
-    )
+    add_flag(parser, "--host", "the far side is this machine's own network; as root, or within a shell")
     parser.add_argument("--pcapng", metavar="DIR", help="write the packets that pass both ends into this folder")
     add_out(parser, help="write a run folder with a report")
     add_seed(parser, "seed of losses, delays and random drops; drawn if it is not given")
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help=f"end with status {NOT_TRUSTED} if the run is marked, although the command went well",
+    add_flag(
+        parser, "--strict", f"end with status {NOT_TRUSTED} if the run is marked, although the command went well"
     )
-    parser.add_argument(
-        "--privileged", action="store_true", help="as root: the command keeps root's capabilities, files and devices"
-    )
-    parser.add_argument("--quiet", action="store_true", help="print no table")
+    add_flag(parser, "--privileged", "as root: the command keeps root's capabilities, files and devices")
+    add_flag(parser, "--quiet", "print no table")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command and its arguments")
     parser.set_defaults(command=run)
 

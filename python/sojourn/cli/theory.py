@@ -13,7 +13,7 @@ import numpy as np
 
 from sojourn.base.core import SojournError
 from sojourn.base.units import NUMBER
-from sojourn.cli.options import add_group, add_json, number
+from sojourn.cli.options import add_flag, add_group, add_json, number
 from sojourn.cli.quantity import RATES, SIZES, TIMES, in_base_unit
 from sojourn.results import text
 
@@ -47,9 +47,7 @@ def add(verbs: Any) -> None:
     queue.add_argument(
         "--quantile", type=number, action="append", default=[], metavar="Q", help="of the delay, repeatable"
     )
-    queue.add_argument(
-        "--buffer", action="store_true", help="with the buffer's end of a dropping function (default: as if endless)"
-    )
+    add_flag(queue, "--buffer", "with the buffer's end of a dropping function (default: as if endless)")
     _service(queue)
     queue.set_defaults(command=_queue)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_json, add_out, seed
+from sojourn.cli.options import add_flag, add_json, add_out, seed
 from sojourn.cli.plot_and_table import FORMATS, WIDTH, inches, write
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def add(verbs: Any) -> None:
         "or a capture (.pcap, .pcapng)",
     )
     parser.add_argument("--window", default="100ms", metavar="TIME", help="length of a window (default 100ms)")
-    parser.add_argument(
-        "--hold", action="store_true", help="the last rate of a table holds; by default the table repeats"
-    )
+    add_flag(parser, "--hold", "the last rate of a table holds; by default the table repeats")
     parser.add_argument("--make", choices=MAKERS, help="make a trace like those of such a link")
     parser.add_argument("--duration", default="60s", metavar="TIME", help="with --make: its length (default 60s)")
     parser.add_argument("--seed", type=seed, default=1, metavar="S", help="with --make: its seed (default 1)")
