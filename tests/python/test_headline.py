@@ -229,16 +229,3 @@ def test_a_name_with_a_queue_has_title_and_unit() -> None:
     assert (found.heading, found.phrase) == (f"Queueing delay, p99 at {DOWN} (ms)", f"p99 queueing delay at {DOWN}")
     # A place of a study is no queue.
     assert metrics.split("queue_packets_mean@R6") == ("queue_packets_mean@R6", "")
-
-
-def test_folders_of_earlier_versions_lose_no_number(results: sj.Results, tmp_path: Path) -> None:
-    frames = {name: results.frames[name].copy() for name in tables.NAMES}
-    pooled = frames["runs"].drop(columns="queue").assign(sojourn_ms_mean=1.0)
-    plain = frames["distributions"].assign(quantity=frames["distributions"]["quantity"].str.partition(":")[0])
-    found = headline.renamed(
-        {**frames, "runs": pooled, "distributions": plain, "phases": frames["phases"].drop(columns="queue")}
-    )
-    assert set(found["runs"]["queue"]) == {DOWN}
-    assert found["runs"]["sojourn_ms_mean"].to_numpy() == pytest.approx(frames["runs"]["sojourn_ms_mean"].to_numpy())
-    assert "sojourn_ms:all" in set(found["distributions"]["quantity"])
-    assert "one_way_delay_ms" in set(found["distributions"]["quantity"])

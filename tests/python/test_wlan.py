@@ -79,7 +79,5 @@ def test_stations_are_a_table_in_results_documents_and_run_folders(tmp_path: Pat
     assert document[1]["air_time_share"] == run["cells"][0]["stations"][1]["air_time_share"]
     results.to_parquet(tmp_path / "folder")
     pd.testing.assert_frame_equal(sj.Results.read(tmp_path / "folder").stations, table, check_dtype=False)
-    (tmp_path / "folder" / "stations.parquet").unlink()
-    assert sj.Results.read(tmp_path / "folder").stations.empty
     assert results.arrow("stations").schema.field("retry_drops").metadata == {b"unit": b"packets"}
     assert "stations" not in sj.run(small_network(), seed=1).to_document()["runs"][0]

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sojourn.base import foreign, provided, toml, whole_files
 from sojourn.base.errors import SojournError, StoreError
 from sojourn.model.scheme import Scheme
-from sojourn.results import headline, tables
+from sojourn.results import tables
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
@@ -206,21 +206,13 @@ def read(folder: str | Path, kind: type[Results]) -> Results:
         scenario, schemes = (
             foreign.document(place / name, within=place) for name in ("scenario.json", "schemes.json")
         )
-        files = {name: place / f"{name}.parquet" for name in tables.NAMES}
-        # Folders of earlier versions lack these.
-        absent = [name for name in ("groups", "phases", "stations") if not files[name].exists()]
-        frames = {
-            name: tables.empty(name) if name in absent else tables.from_arrow(name, foreign.table(file, within=place))
-            for name, file in files.items()
-        }
-        if "queue" not in frames["runs"]:
-            frames = headline.renamed(frames)
+        files = {name: foreign.table(place / f"{name}.parquet", within=place) for name in tables.NAMES}
         return kind(
             scenario=scenario,
             schemes=tuple(Scheme(scheme["text"], scheme["label"]) for scheme in schemes),
             seed=int(meta["seed"]),
             replications=int(meta["replications"]),
-            frames=frames,
+            frames={name: tables.from_arrow(name, table) for name, table in files.items()},
             kind=str(meta["kind"]),
             meta=meta,
         )

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sojourn.base import suggest
 from sojourn.base.errors import RunError
 from sojourn.results import metrics
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL: Final = "all"
 """The name of all queues under test together."""
@@ -94,37 +91,6 @@ def resolve(runs: Sequence[dict[str, Any]], queues: Sequence[Row], queue: str) -
         found = own.get((run["scheme"], run["replication"]), {})
         if several:
             run.update((name, found.get(name)) for name in run if metrics.is_of_queues(name))
-
-
-def renamed(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return tables of an earlier version, which pooled several queues under test, with a queue in place of that.
-
-    What is known of all of them together alone gets the name ``all``, or is missing in phases.
-    """
-    import pandas as pd
-
-    queues, runs = (
-        [{str(name): value for name, value in row.items()} for row in frames[table].to_dict("records")]
-        for table in ("queues", "runs")
-    )
-    names = tested(queues)
-    if names:
-        resolve(runs, queues, names[0])
-    columns = frames["runs"].columns
-    found = {
-        **frames,
-        "runs": pd.DataFrame(runs, columns=[*columns, *(["queue"] if names else [])]),
-        "phases": frames["phases"].assign(queue=names[0] if names else ""),
-    }
-    if len(names) > 1:
-        of_queues = [name for name in found["phases"] if metrics.is_of_queues(str(name))]
-        is_all = found["phases"]["group"] == ""
-        found["phases"].loc[is_all, of_queues] = math.nan
-        for table, column in (("distributions", "quantity"), ("series", "name")):
-            plain = frames[table][column].isin(["sojourn_ms", "queue_packets", "drops_packets_s"])
-            together = frames[table][column].where(~plain, frames[table][column] + f":{ALL}")
-            found[table] = frames[table].assign(**{column: together})
-    return found
 
 
 def named(name: str, queues: Sequence[str], known: Iterable[str]) -> str:
