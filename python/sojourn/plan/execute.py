@@ -522,11 +522,7 @@ def _same(ours: Mapping[str, float], theirs: Mapping[str, float]) -> bool:
 
 
 def _column(table: pa.Table, name: str) -> list[float]:
-    return [_number(value) for value in table[name].to_pylist()]
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
+    return [math.nan if value is None else float(value) for value in table[name].to_pylist()]
 
 
 CELLS = 12

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sojourn.base import core
 from sojourn.base.errors import RunError
@@ -19,27 +19,6 @@ from sojourn.plan.worker import Batch, Done
 LOOK_EVERY_S: Final = 2.0
 
 Answer: TypeAlias = tuple[int, Done | BaseException]
-
-
-class Executor(Protocol):
-    """Runs batches and returns their results in any order."""
-
-    @property
-    def width(self) -> int:
-        """The number of batches that run at the same time."""
-
-    @property
-    def note(self) -> str:
-        """A line of text that says where the runs are done."""
-
-    def submit(self, number: int, batch: Batch) -> None:
-        """Hand a batch over."""
-
-    def next(self, timeout_s: float) -> Answer | None:
-        """Wait for a batch to end; None if none does in that time."""
-
-    def close(self) -> None:
-        """End without waiting for unfinished batches."""
 
 
 class Local:
@@ -192,12 +171,14 @@ class Cluster:
     def _check(self) -> None:
         """Refuse workers of another build."""
         try:
-            found = self._client.run(worker.facts, on_error="return")
+            found = self._client.run(core.build, on_error="return")
         except Exception as error:  # whatever a foreign worker raises when it cannot unpickle
             found = {"a worker": error}
-        refuse(
-            {worker: facts["build"] if isinstance(facts, dict) else _short(facts) for worker, facts in found.items()}
-        )
+        refuse({worker: build if isinstance(build, str) else _short(build) for worker, build in found.items()})
+
+
+Executor: TypeAlias = Local | Cluster
+"""Runs batches and returns their results in any order; `width` of them run at the same time, `note` says where."""
 
 
 def refuse(builds: dict[str, str]) -> None:

@@ -274,9 +274,9 @@ class Store:
         replaced = {path: one for path, one in new.items() if path in self._files}
         if new:
             # The copy first: a file that is being replaced counts as soon as it is there.
-            self._commit({**copy(texts), **{path: one for path, one in new.items() if path not in replaced}})
+            self.commit({**copy(texts), **{path: one for path, one in new.items() if path not in replaced}})
         if replaced:
-            self._commit(replaced)
+            self.commit(replaced)
 
     def add_failures(self, failures: Mapping[str, tuple[str, str]]) -> None:
         """Keep the scenarios of runs that failed, and why, by identity."""
@@ -284,14 +284,14 @@ class Store:
         for identity, (scenario, why) in failures.items():
             new |= {f"failed/{identity}.toml": scenario.encode(), f"failed/{identity}.txt": why.encode()}
         if new:
-            self._commit(new)
+            self.commit(new)
 
     def clear_failures(self, identities: Iterable[str]) -> None:
         """Remove the failures of runs that have succeeded since."""
         there = {path for path in self._files if path.startswith("failed/")}
         paths = [f"failed/{identity}{suffix}" for identity in identities for suffix in (".txt", ".toml")]
         if removed := there.intersection(paths):
-            self._commit({}, removed)
+            self.commit({}, removed)
 
     def remove(self, identities: set[str]) -> None:
         """Take runs out of the store."""
@@ -308,14 +308,6 @@ class Store:
         if len(small) > 1:
             self._merge(small)
 
-    def drop(self, paths: Iterable[str]) -> None:
-        """Take files out of the store."""
-        self._commit({}, paths)
-
-    def restore(self, contents: Mapping[str, bytes]) -> None:
-        """Write files anew."""
-        self._commit(contents)
-
     def trust(self, files: Files) -> None:
         """Take a list of files for the manifest, as repair does that has found out what they must hold."""
         self._files = files
@@ -324,7 +316,7 @@ class Store:
     def adopt(self, files: Files, new: Mapping[str, bytes]) -> None:
         """Take files into the store that are there, and write others, the last of which makes it a store."""
         self._files = files
-        self._commit(new)
+        self.commit(new)
         for path in (*self.unfinished(), "merging.json"):
             (self.folder / path).unlink(missing_ok=True)
 
@@ -348,9 +340,9 @@ class Store:
     def _write_part(self, tables: dict[str, pa.Table], replaces: Sequence[str] = ()) -> None:
         new = part(tables)
         removed = {path for name in replaces for table in DATA if (path := f"{table}/{name}") in self._files}
-        self._commit(new, removed.difference(new))
+        self.commit(new, removed.difference(new))
 
-    def _commit(self, new: Mapping[str, bytes], removed: Iterable[str] = ()) -> None:
+    def commit(self, new: Mapping[str, bytes], removed: Iterable[str] = ()) -> None:
         """Write files in their order, then the manifest, then remove others: all of it or, for readers, nothing."""
         contents = {path: Content.of(content) for path, content in new.items()}
         # Until a file is replaced it is right as it was, and from then on as it will be.

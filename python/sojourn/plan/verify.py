@@ -154,9 +154,9 @@ class _Repair:
             gone |= {path for path in self._files if path.split("/")[0] in DATA and Path(path).name in names}
             for path in gone:
                 self._aside(path)
-            self._store.drop(gone)
+            self._store.commit({}, gone)
         else:
-            self._store.drop(())
+            self._store.commit({})
         return Repaired(self._restored, self._lost, self._drop)
 
     def _small(self, bad: Mapping[str, str]) -> None:
@@ -192,8 +192,8 @@ class _Repair:
             texts |= {path: text.decode() for path, text in again.items() if path != MARK}
             again |= store.copy(texts)
         if again:
-            self._store.restore(again)
-        self._store.drop(set(gone) - set(again))
+            self._store.commit(again)
+        self._store.commit({}, set(gone) - set(again))
 
     def _parts(self, bad: Mapping[str, str]) -> None:
         by_part: dict[str, list[str]] = {}
@@ -211,7 +211,7 @@ class _Repair:
             for path in paths:
                 self._aside(path)
             # Another version of the Parquet library may write other bytes for the same rows: then the whole part.
-            self._store.restore({path: content for path, content in made.items() if path in paths or not same})
+            self._store.commit({path: content for path, content in made.items() if path in paths or not same})
             which = "the same bytes" if same else "the same rows, written by another version of the Parquet library"
             self._restored |= dict.fromkeys(paths, f"{how}, {which}")
 

@@ -55,8 +55,3 @@ def run(batch: Batch, stop: core.Stop | None = None) -> Done:
     done = [(run.id(build), build, run, results[k][1]) for k, (_, run) in enumerate(batch.runs) if k not in failed]
     tables = rows.tables(done)
     return Done(build, failed, tables, time.thread_time() - start)
-
-
-def facts() -> dict[str, str]:
-    """Return what a worker is, to be compared with the process that asks it."""
-    return {"build": core.build()}

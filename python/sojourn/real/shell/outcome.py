@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -248,21 +248,15 @@ class Outcome:
                     "late": self.late,
                     "impossible": self.impossible,
                     "exit_status": self.status,
-                    "ways": {
-                        name: {
-                            "throughput_bit_s": way.throughput_bit_s,
-                            "lateness_s": dict(way.lateness_s),
-                            "least_lateness_s": dict(way.least_lateness_s),
-                            "dated_late_s": dict(way.dated_late_s),
-                            "lost_rate_s": way.lost_rate_s,
-                            "blocked_s": way.blocked_s,
-                            "missed_frames": way.missed,
-                        }
-                        for name, way in self.ways.items()
-                    },
+                    "ways": {name: _of_way(way) for name, way in self.ways.items()},
                 },
             },
         )
+
+
+def _of_way(way: DirectionOutcome) -> dict[str, Any]:
+    names = {"missed": "missed_frames"}
+    return {names.get(name, name): value for name, value in asdict(way).items() if name != "metrics"}
 
 
 def measured(
