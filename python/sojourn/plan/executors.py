@@ -30,7 +30,7 @@ class Local:
         self._todo: queue.SimpleQueue[tuple[int, Batch] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._closed = False
-        self._run, self._stop_all = run, stop
+        self._batch_runner, self._stop_all = run, stop
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(width)]
         for thread in self._threads:
             thread.start()
@@ -60,7 +60,7 @@ class Local:
         while (item := self._todo.get()) is not None and not self._closed:
             number, batch = item
             try:
-                self._done.put((number, self._run(batch)))
+                self._done.put((number, self._batch_runner(batch)))
             except BaseException as error:  # the driver decides what it means
                 self._done.put((number, error))
 
