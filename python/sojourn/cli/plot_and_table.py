@@ -306,7 +306,16 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
             [*(latex(name[:1].upper() + name[1:]) for name in lead), *(latex(metric.title) for metric in columns)]
         )
         + r" \\",
-        " & ".join([*([""] * len(lead)), *(latex(_unit(metric, kind)) for metric in columns)]) + r" \\",
+        " & ".join(
+            [
+                *([""] * len(lead)),
+                *(
+                    latex(metric.difference_unit if kind == "differences" else metric.shown_unit)
+                    for metric in columns
+                ),
+            ]
+        )
+        + r" \\",
         r"\midrule",
     ]
     for texts, is_first, cells in rows:
@@ -318,10 +327,6 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
         ]
         lines.append(" & ".join([*shown, *numbers]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _unit(metric: Any, kind: str) -> str:
-    return "points" if kind == "differences" and metric.shown_unit == "%" else str(metric.shown_unit)
 
 
 def _cell(cell: Any, kind: str) -> str:

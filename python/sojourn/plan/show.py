@@ -24,7 +24,7 @@ _WARNINGS: Final = 20
 def headers(plan: Plan, states: Sequence[CellState] = (), *, minus: str = "") -> list[str]:
     """Return the headings of :func:`cell_rows`, or with a baseline those of :func:`difference_rows`."""
     found = [metrics.find(name) for name in plan.shown]
-    scaled = [(one, "points" if minus and one.shown_unit == "%" else one.shown_unit) for one in found]
+    scaled = [(one, one.difference_unit if minus else one.shown_unit) for one in found]
     units = [f"{one.name}{f' ({unit})' if one.scale != 1 else ''}" for one, unit in scaled]
     queue = ["queue"] if _has_queues(plan, states) else []
     start = [f"minus {minus}"] if minus else [SCHEME]

@@ -124,6 +124,11 @@ class Metric:
         return f"{which} {lower}{at}{queue}" if which else f"{lower}{at}{queue}"
 
     @property
+    def difference_unit(self) -> str:
+        """The shown unit of a difference: that of shares is points."""
+        return "points" if self.shown_unit == "%" else self.shown_unit
+
+    @property
     def heading(self) -> str:
         """Title and shown unit: ``Goodput, Mbit/s``."""
         return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title

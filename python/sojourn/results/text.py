@@ -219,7 +219,7 @@ def differences(results: Results) -> str:
     names = [name for name in _DIFFERENCES if name in results.metric_names()]
     columns = [metrics.find(name) for name in names]
     rows = _of_queues(results, results.labels[1:], names, lambda label, name: difference(results, label, name, base))
-    units = [("points" if column.shown_unit == "%" else column.shown_unit) + "  " for column in columns]
+    units = [f"{column.difference_unit}  " for column in columns]
     body = _above(results, f"minus {base}", [f"{_short(column)}  " for column in columns], units, rows)
     note = difference_note(len(results.labels) - 1, repeated=results.repeated.issuperset(results.labels))
     return f"{body}\n{note}"

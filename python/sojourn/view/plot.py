@@ -374,7 +374,7 @@ class Plots(drawing.Plots):
                     found = self._results.difference(label, name, base)
                     size, edge = 36 * look.weight, {"edgecolors": PAPER, "linewidths": 0.7}
                     charts.interval(axes, found, row, look.color, metric.scale, look.marker, size, **edge)
-                unit = "points" if metric.shown_unit == "%" else metric.shown_unit
+                unit = metric.difference_unit
                 title = metric.title.replace(", ", ",\n") if is_narrow() else metric.title
                 title = self._named(title) if metrics.is_of_queues(name) else title
                 axes.set_title(title, fontsize=points(9.5))

@@ -132,9 +132,6 @@ def drawing(name: str, table: Table, *, is_difference: bool = False) -> Drawing:
             **known,
         )
 
-    def unit(metric: Metric) -> str:
-        return "points" if is_difference and metric.shown_unit == "%" else metric.shown_unit
-
     def breakable(text: str, mark: str, broken: str) -> Markup:
         return Markup(broken).join(text.split(mark))  # noqa: S704 - our own
 
@@ -146,7 +143,10 @@ def drawing(name: str, table: Table, *, is_difference: bool = False) -> Drawing:
         cells += [sections.cell(breakable(one.queue, "->", "<wbr>→"), kind="queue")] if table.has_queues else []
         cells += map(number, table.columns, one.cells)
         rows.append(sections.row(cells, data_scheme=one.label, data_queue=one.queue or None))
-    heads = [sections.cell(head(metric, unit(metric)), title=metric.name) for metric in table.columns]
+    heads = [
+        sections.cell(head(metric, metric.difference_unit if is_difference else None), title=metric.name)
+        for metric in table.columns
+    ]
     return Drawing(name, heads=("Scheme", *queue, *heads), rows=rows)
 
 
