@@ -293,6 +293,10 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
     of = f"{results.meta.get('plan', results.name)}{minus}"
     made = f"{results.replications} replications, seed {results.seed}"
     quantiles = any(metric.resolution for metric in columns)
+    heads = [
+        latex(name) for name in (*(name[:1].upper() + name[1:] for name in lead), *(one.title for one in columns))
+    ]
+    units = [latex(one.difference_unit if kind == "differences" else one.shown_unit) for one in columns]
     buckets = f"{'both buckets' if kind == 'differences' else 'half a bucket'} of the histogram"
     lines = [
         # A comment ends with its line.
@@ -302,20 +306,8 @@ def _latex(lead: Sequence[str], columns: Sequence[Any], rows: _Rows, results: Re
         r"% Needs \usepackage{booktabs}.",
         rf"\begin{{tabular}}{{{'l' * len(lead)}{'r' * len(columns)}}}",
         r"\toprule",
-        " & ".join(
-            [*(latex(name[:1].upper() + name[1:]) for name in lead), *(latex(metric.title) for metric in columns)]
-        )
-        + r" \\",
-        " & ".join(
-            [
-                *([""] * len(lead)),
-                *(
-                    latex(metric.difference_unit if kind == "differences" else metric.shown_unit)
-                    for metric in columns
-                ),
-            ]
-        )
-        + r" \\",
+        " & ".join(heads) + r" \\",
+        " & ".join([""] * len(lead) + units) + r" \\",
         r"\midrule",
     ]
     for texts, is_first, cells in rows:
