@@ -15,7 +15,6 @@ from sojourn.base.core import SojournError
 from sojourn.cli.options import add_flag, add_jobs, add_json, add_number, add_out, add_seed, add_sets
 
 if TYPE_CHECKING:
-    from sojourn.model.scheme import Schemes
     from sojourn.results.results import Results
 
 INTERRUPTED: Final = 130
@@ -195,87 +194,65 @@ def run(options: argparse.Namespace) -> int:
 
         tc.run(options)
         return 0
-    return _execute(options, None)
+    from sojourn.plan import folder, runner
+
+    with ExitStack() as stack:
+        if options.out:
+            # Before the runs, so that a folder that cannot be written is not found only after an hour.
+            staging = stack.enter_context(folder.staged(options.out, force=options.force))
+        replicates = 1 if options.replicates is None else options.replicates
+        results = runner.run(options.file, replicates=replicates, **_simulated(options), **_traced(options))
+        if options.out:
+            folder.write(results, staging, command=_command())
+    _print(options, results)
+    return 0
+
+
+def _simulated(options: argparse.Namespace) -> dict[str, Any]:
+    # The warm-up is judged by time series: one run of each scheme always has them.
+    series = None if options.series == NONE else options.series or "auto"
+    return {"seed": options.seed, "jobs": options.jobs, "series": series, "sets": options.sets}
+
+
+def _command() -> str:
+    return shlex.join(["sojourn", *sys.argv[1:]])
 
 
 def compare(options: argparse.Namespace) -> int:
     """Compare schemes on a scenario."""
     from sojourn.model.scheme import DEFAULT_SCHEMES, labelled
+    from sojourn.plan import runner
 
     schemes = [labelled(text) for text in options.aqm or DEFAULT_SCHEMES]
-    return _execute(options, schemes) if options.world == WORLDS[0] else _real(options, schemes)
+    given: dict[str, Any] = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
+    own = {**given, **_simulated(options)}
+    if is_real := options.world != WORLDS[0]:
+        from sojourn.plan.progress import for_stderr
 
-
-def _real(options: argparse.Namespace, schemes: Schemes) -> int:
-    from sojourn.plan import runner
-    from sojourn.plan.progress import for_stderr
-    from sojourn.real.shell.flows import unlike_the_kernel
-    from sojourn.results import beside
-
-    given = {"replicates": options.replicates, "seed": options.seed, "sets": options.sets}
-    command = shlex.join(["sojourn", *sys.argv[1:]])
-    kept = {"out": options.out, "force": options.force, "command": command}
+        own = {**given, "world": "real", "watch": for_stderr()}
     try:
-        results = runner.compare(options.file, schemes, world="real", watch=for_stderr(), **kept, **given)
+        results = runner.compare(
+            options.file, schemes, out=options.out, force=options.force, command=_command(), **own
+        )
     except KeyboardInterrupt:
-        return _interrupted(options)
-    if late := results.meta["world"]["late"]:
+        # The same command continues, where something is kept.
+        if not options.out or not Path(options.out).exists():
+            raise
+        print(
+            f"sojourn: interrupted; finished runs are in {options.out}, the same command continues", file=sys.stderr
+        )
+        return INTERRUPTED
+    if is_real and (late := results.meta["world"]["late"]):
         print(f"sojourn: warning: MARKED late: {late}", file=sys.stderr)
     _print(options, results)
     if options.world == "both":
+        from sojourn.real.shell.flows import unlike_the_kernel
+        from sojourn.results import beside
+
         simulated = runner.compare(options.file, schemes, jobs=options.jobs, **given)
         print(f"\n{beside.table(results, simulated)}")
         if unlike := unlike_the_kernel(runner.canonical(options.file, options.sets)):
             print(f"\nThe kernel's TCP has settings that the scenario's flows do not have: {unlike}.")
-    return 0
-
-
-def _interrupted(options: argparse.Namespace) -> int:
-    """Say that the same command continues; raise again where nothing is kept."""
-    if not options.out or not Path(options.out).exists():
-        raise KeyboardInterrupt
-    print(f"sojourn: interrupted; finished runs are in {options.out}, the same command continues", file=sys.stderr)
-    return INTERRUPTED
-
-
-def _execute(options: argparse.Namespace, schemes: Schemes | None) -> int:
-    from sojourn.plan import runner
-
-    command = shlex.join(["sojourn", *sys.argv[1:]])
-    # The warm-up is judged by time series: one run of each scheme always has them.
-    series = None if options.series == NONE else options.series or "auto"
-    given: dict[str, Any] = {
-        "seed": options.seed,
-        "jobs": options.jobs,
-        "series": series,
-        "sets": options.sets,
-    }
-    if schemes is not None:
-        try:
-            results = runner.compare(
-                options.file,
-                schemes,
-                replicates=options.replicates,
-                out=options.out,
-                force=options.force,
-                command=command,
-                **given,
-            )
-        except KeyboardInterrupt:
-            return _interrupted(options)
-        _print(options, results)
-        return 0
-    with ExitStack() as stack:
-        if options.out:
-            from sojourn.plan import folder
-
-            # Before the runs, so that a folder that cannot be written is not found only after an hour.
-            staging = stack.enter_context(folder.staged(options.out, force=options.force))
-        replicates = 1 if options.replicates is None else options.replicates
-        results = runner.run(options.file, replicates=replicates, **given, **_traced(options))
-        if options.out:
-            folder.write(results, staging, command=command)
-    _print(options, results)
     return 0
 
 
@@ -405,7 +382,7 @@ def demo(options: argparse.Namespace) -> None:
             replicates=options.replicates,
             seed=options.seed,
             jobs=options.jobs,
-            command=shlex.join(["sojourn", *sys.argv[1:]]),
+            command=_command(),
         )
     )
 
