@@ -7,7 +7,7 @@ import json
 import math
 import re
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from sojourn.base.units import NUMBER
 from sojourn.cli.options import add_flag, add_group, add_json, number
 from sojourn.cli.quantity import RATES, SIZES, TIMES, in_base_unit
 from sojourn.results import text
+
+if TYPE_CHECKING:
+    from sojourn.theory import Queue
 
 
 def add(verbs: Any) -> None:
@@ -152,12 +155,31 @@ def _numbers(name: str, given: str, count: int) -> list[float]:
     return found
 
 
-def _print(options: argparse.Namespace, rows: list[tuple[str, float | str, str]], document: dict[str, Any]) -> None:
+def _print(options: argparse.Namespace, rows: _Rows, document: dict[str, Any]) -> None:
     if options.json:
         print(json.dumps(document, allow_nan=False, default=float))
         return
     shown = [[name, value if isinstance(value, str) else f"{value:.6g}", unit] for name, value, unit in rows]
     print(text.table(["", "value", "unit"], shown))
+
+
+_Rows: TypeAlias = list[tuple[str, float | str, str]]
+"""What, its value, and its unit."""
+
+_STEADY: Final = {
+    "mean_packets": ("mean number in the system", "packets"),
+    "sd_packets": ("standard deviation", "packets"),
+    "waiting_packets": ("mean number waiting", "packets"),
+    "loss_ratio": ("loss ratio", ""),
+    "utilisation": ("utilisation", ""),
+    "response": ("mean time in the system", "service times"),
+}
+
+
+def _steady(found: Queue, *names: str) -> _Rows:
+    """Return rows for some numbers of a steady state, and for its quantiles."""
+    quantiles = [(f"{q:g} quantile of it", value, "service times") for q, value in found.quantiles.items()]
+    return [*((_STEADY[name][0], getattr(found, name), _STEADY[name][1]) for name in names), *quantiles]
 
 
 def _queue(options: argparse.Namespace) -> None:
@@ -186,15 +208,7 @@ def _queue(options: argparse.Namespace) -> None:
         runs = theory.loss_runs(
             options.scheme, load=options.load, arrivals=arrivals, service=service, endless=not options.buffer
         )
-    rows: list[tuple[str, float | str, str]] = [
-        ("mean number in the system", found.mean_packets, "packets"),
-        ("standard deviation", found.sd_packets, "packets"),
-        ("mean number waiting", found.waiting_packets, "packets"),
-        ("loss ratio", found.loss_ratio, ""),
-        ("utilisation", found.utilisation, ""),
-        ("mean time in the system", found.response, "service times"),
-        *((f"{q:g} quantile of it", value, "service times") for q, value in found.quantiles.items()),
-    ]
+    rows = _steady(found, "mean_packets", "sd_packets", "waiting_packets", "loss_ratio", "utilisation", "response")
     if runs is not None and math.isfinite(runs.burst_ratio):
         rows.append(("burst ratio", runs.burst_ratio, ""))
     if options.rate:
@@ -219,27 +233,11 @@ def _design(options: argparse.Namespace) -> None:
         quantile=(level[0], level[1]) if level else None,
     )
     found = theory.design(options.shape, goal, load=options.load, d_max=options.d_max, width=options.width)
-    rows: list[tuple[str, float | str, str]] = [
-        ("location", found.location, "packets"),
-        ("mean number in the system", found.found.mean_packets, "packets"),
-        ("standard deviation", found.found.sd_packets, "packets"),
-        ("loss ratio", found.found.loss_ratio, ""),
-        ("mean time in the system", found.found.response, "service times"),
-        *((f"{q:g} quantile of it", value, "service times") for q, value in found.found.quantiles.items()),
-    ]
-    _print(
-        options,
-        rows,
-        {
-            "scheme": found.scheme,
-            "location": found.location,
-            "mean_packets": found.found.mean_packets,
-            "sd_packets": found.found.sd_packets,
-            "loss_ratio": found.found.loss_ratio,
-            "response": found.found.response,
-            "quantiles": dict(found.found.quantiles),
-        },
-    )
+    names = ("mean_packets", "sd_packets", "loss_ratio", "response")
+    numbers = {name: getattr(found.found, name) for name in names}
+    document = {"scheme": found.scheme, "location": found.location, **numbers}
+    document["quantiles"] = dict(found.found.quantiles)
+    _print(options, [("location", found.location, "packets"), *_steady(found.found, *names)], document)
     if not options.json:
         print(f"\n{found.scheme}")
 
@@ -311,7 +309,7 @@ def _stability(options: argparse.Namespace) -> None:
     margin = stability.delay_margin(linear)
     hopf = stability.hopf(model, min(rtt, 0.001), max(rtt, 1.0))
     steady = linear.steady
-    rows: list[tuple[str, float | str, str]] = [
+    rows: _Rows = [
         ("window", float(steady.window_packets[0]), "packets"),
         ("queue", float(steady.queue_packets[0]), "packets"),
         ("loss probability", float(steady.probability[0]), ""),
@@ -347,7 +345,7 @@ def _rules(options: argparse.Namespace) -> None:
         raise SojournError(f"--flows={options.flows:g}; allowed: above 0")
     window = bdp / options.flows
     loss = 1.5 / window**2 if window > 1.3 else math.nan
-    rows: list[tuple[str, float | str, str]] = [
+    rows: _Rows = [
         ("bandwidth-delay product", bdp, "packets"),
         ("window of a flow when the link is full", window, "packets"),
         ("loss ratio at which Reno has it", loss if loss < 1 else "timeouts rule", ""),
