@@ -21,8 +21,7 @@ from sojourn.base.errors import RunError
 from sojourn.results import metrics, text
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sojourn.results.drawing import Picture
     from sojourn.results.results import Results
 
 METRICS: Final = {
@@ -105,6 +104,6 @@ class ApplicationSummary:
             last = group
         return "\n".join(text.aligned([head, *lines], texts=3)[0])
 
-    def plot(self) -> Figure:
+    def plot(self) -> Picture:
         """Draw the main metrics of each group, a panel for each."""
         return self.results.plot.groups()

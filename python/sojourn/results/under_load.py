@@ -22,8 +22,7 @@ from sojourn.model.lines import CLASSES, PINGS, rrul
 from sojourn.results import metrics
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sojourn.results.drawing import Picture
     from sojourn.results.results import Results
 
 
@@ -91,7 +90,7 @@ class RrulSummary:
             lines.append(f"{name.ljust(first)} {unit.rjust(6)}  {values}")
         return "\n".join(lines)
 
-    def plot(self, label: str | None = None) -> Figure:
+    def plot(self, label: str | None = None) -> Picture:
         """Draw Flent's plot ``all_scaled`` of the first replication: downloads, uploads and pings over time.
 
         Parameters
@@ -109,7 +108,7 @@ class RrulSummary:
         As in Flent, a point stands for 200 ms, the average is smoothed over 10 points, and the vertical axes reach
         from the 5 % to the 95 % quantile of what is drawn, and a little further.
         """
-        drawn: Figure = provided.get("picture of rrul")(
+        drawn: Picture = provided.get("picture of rrul")(
             self.results, self.results.labels[0] if label is None else label
         )
         return drawn
