@@ -139,9 +139,20 @@ def quantile_t(degrees: int, level: float = LEVEL) -> float:
 def estimate(
     values: Sequence[float] | Floats, of: Quantity = EXACT, level: float = LEVEL, *, repeated: bool = False
 ) -> Estimate:
-    """Estimate a mean from independent observations; `repeated` ones are one run, which gives no interval.
+    """Estimate a mean from independent observations.
 
     Observations that do not exist (None, NaN) are left out; ``replications`` counts those that remain.
+
+    Parameters
+    ----------
+    values
+        One per replication.
+    of
+        What is known of the quantity.
+    level
+        Of confidence.
+    repeated
+        Whether the replications are one run repeated, which gives no interval.
 
     Examples
     --------
@@ -171,9 +182,23 @@ def paired(
     *,
     repeated: bool = False,
 ) -> Estimate:
-    """Estimate the mean of ``values - baseline`` from pairs with the same traffic, in the same order.
+    """Estimate the mean of ``values - baseline`` from pairs with the same traffic.
 
-    A pair counts when both values exist. `repeated`: the replications of both are one run.
+    Parameters
+    ----------
+    values, baseline
+        One per replication, in the same order; a pair counts when both exist.
+    of
+        What is known of the quantity.
+    level
+        Of confidence.
+    repeated
+        Whether the replications of both are one run repeated.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ.
     """
     known = pairs(values, baseline, of)
     if known.count == 0:
@@ -251,7 +276,13 @@ class Pairs:
 
 
 def pairs(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, of: Quantity) -> Pairs:
-    """Return what the differences ``values - baseline`` of equally many values say."""
+    """Return what the differences ``values - baseline`` say.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ.
+    """
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     if ours.shape != theirs.shape:
         raise ValueError(f"pairs need equal lengths, not {ours.size} and {theirs.size}")
@@ -308,10 +339,22 @@ def prediction(values: Sequence[float] | Floats, level: float = LEVEL) -> tuple[
 
 
 def ellipse(x: Sequence[float] | Floats, y: Sequence[float] | Floats, points: int = 120) -> Floats | None:
-    """Return the uncertainty ellipse of the mean of pairs as a polygon, shape (points, 2); None of fewer than three.
+    """Return the uncertainty ellipse of the mean of pairs.
 
     Its shadows on the axes are the confidence intervals of the two means; its tilt is their correlation over
     replications: the points v with ``(v - m)' S^-1 (v - m) = t^2 / n``, S the sample covariance.
+
+    Parameters
+    ----------
+    x, y
+        One per replication; a pair counts when both exist.
+    points
+        Of the polygon.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        Shape (points, 2); None with fewer than three pairs, which have no ellipse.
     """
     known = np.column_stack([np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)])
     known = known[np.isfinite(known).all(axis=1)]
@@ -339,7 +382,17 @@ def jain(shares: Sequence[float] | Floats) -> float:
 def mean_cdf(curves: Sequence[tuple[Floats, Floats]], points: int = 400) -> tuple[Floats, Floats]:
     """Average distribution functions: at each value the mean over runs of the share at or below it.
 
-    Curves are ``(value, cumulative)`` of each run, both ascending, as the result is, which has at most `points`.
+    Parameters
+    ----------
+    curves
+        ``(value, cumulative)`` of each run, both ascending.
+    points
+        Upper bound on the length of the result.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        ``value`` and ``cumulative``.
     """
     values = np.unique(np.concatenate([value for value, _ in curves]))
     if values.size > points:

@@ -25,9 +25,20 @@ def bootstrap(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """Estimate any statistic of independent observations, with its BCa interval, which depends on the seed alone.
+    """Estimate any statistic of independent observations, with its BCa interval.
 
-    Observations that do not exist (NaN) are left out; `resamples` samples are drawn with replacement.
+    Parameters
+    ----------
+    values
+        The observations; those that do not exist (NaN) are left out.
+    statistic
+        Of an array of them.
+    level
+        Of confidence.
+    resamples
+        Number of samples drawn with replacement.
+    seed
+        Of the resampling: the same seed gives the same interval.
     """
     observed = np.asarray(values, dtype=np.float64)
     observed = observed[np.isfinite(observed)]
@@ -44,7 +55,19 @@ def quantile_interval(
 ) -> Estimate:
     """Estimate a quantile of independent observations, with its BCa interval where the sample can have one.
 
-    `share` is that of the distribution below the quantile; the other parameters are those of :func:`bootstrap`.
+    Parameters
+    ----------
+    values
+        One an observation.
+    share
+        Of the distribution below the quantile, between 0 and 1: 0.5 is the median.
+    level, resamples, seed
+        As for :func:`bootstrap`.
+
+    Raises
+    ------
+    ValueError
+        If `share` is not between 0 and 1.
 
     Notes
     -----
@@ -86,9 +109,23 @@ def pooled_quantile(
 ) -> Estimate:
     """Estimate a quantile of the pooled distribution of all runs, with an interval from resampling whole runs.
 
-    Observations inside a run depend on each other, runs do not: so runs are what is drawn again. Curves are ``(value,
-    cumulative)`` of each run, both ascending, as in ``results.distributions``. The interval includes half a bucket of
-    `of` on either side; the other parameters are those of :func:`quantile_interval`.
+    Observations inside a run depend on each other, runs do not: so runs are what is drawn again.
+
+    Parameters
+    ----------
+    curves
+        ``(value, cumulative)`` of each run, both ascending, as in ``results.distributions``.
+    share
+        Of the pooled distribution below the quantile, between 0 and 1.
+    of
+        What is known of the values: the interval includes half a bucket on either side.
+    level, resamples, seed
+        As for :func:`bootstrap`.
+
+    Raises
+    ------
+    ValueError
+        If `share` is not between 0 and 1.
     """
     if not 0 < share < 1:
         raise ValueError(f"share={share} is impossible: allowed is between 0 and 1")

@@ -37,9 +37,16 @@ root of 3/(2p) (Mathis et al. 1997), where the mean-field equation alone gives t
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A link with its queue; links with equal controllers are computed together.
+    """A link with its queue.
 
-    Beyond `buffer_packets` everything is lost.
+    Parameters
+    ----------
+    capacity_packets_s
+        Packets/s.
+    controller
+        Of :mod:`sojourn.theory.controllers`. Links with equal controllers are computed together.
+    buffer_packets
+        Beyond which everything is lost.
     """
 
     capacity_packets_s: float
@@ -50,10 +57,16 @@ class Link:
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowClass:
-    """Flows that share a route (indices of links) and a base round-trip time.
+    """Flows that share a route and a base round-trip time.
 
     Parameters
     ----------
+    flows
+        Their number.
+    base_rtt_s
+        Without queueing.
+    route
+        Indices of links.
     tcp
         ``reno`` or ``cubic``.
     packets_per_ack
@@ -72,7 +85,19 @@ class FlowClass:
 
 @dataclass(frozen=True)
 class Run:
-    """A solution over time: shapes (samples,), and (samples, links) or, of windows, (samples, classes)."""
+    """A solution over time.
+
+    Parameters
+    ----------
+    time_s
+        Shape (samples,).
+    queue_packets
+        Shape (samples, links).
+    window_packets
+        Shape (samples, classes).
+    probability
+        Loss probability of each link, shape (samples, links).
+    """
 
     time_s: Floats
     queue_packets: Floats
@@ -82,7 +107,17 @@ class Run:
 
 @dataclass(frozen=True)
 class Steady:
-    """A fixed point: shapes (links,), or (classes,) of windows, round-trip times and the rate of one flow."""
+    """A fixed point.
+
+    Parameters
+    ----------
+    queue_packets, probability
+        Shape (links,).
+    window_packets, rtt_s, rate_packets_s
+        Shape (classes,); the rate is that of one flow.
+    state
+        The whole state vector.
+    """
 
     queue_packets: Floats
     probability: Floats
@@ -93,10 +128,20 @@ class Steady:
 
 
 class Fluid:
-    """A network in fluid form, of at least one link and one class of flows.
+    """A network in fluid form.
 
     The state is one vector: windows (Reno: W; CUBIC: the last maximum and the time since the last loss), queues, and
     the controllers' states.
+
+    Parameters
+    ----------
+    links, classes
+        At least one each.
+
+    Raises
+    ------
+    SojournError
+        Routes over links that are not there, and quantities that are not above zero.
     """
 
     def __init__(self, links: Sequence[Link], classes: Sequence[FlowClass]) -> None:
@@ -227,9 +272,22 @@ class Fluid:
     ) -> Run:
         """Integrate from `start`, by Heun's method with the history of indications interpolated.
 
-        The step is by default a fortieth of the shortest base round-trip time: halving it moves no published picture
-        of ours by the width of its line. The start is by default :meth:`initial`, with its indications as the past.
-        The result has at most so many samples.
+        Parameters
+        ----------
+        duration_s
+            Simulated time, s.
+        step_s
+            By default a fortieth of the shortest base round-trip time: halving it moves no published picture of
+            ours by the width of its line.
+        start
+            A state; by default :meth:`initial`, with its indications as the past.
+        samples
+            In the result, at most.
+
+        Raises
+        ------
+        SojournError
+            A step that is not below the shortest round-trip time.
         """
         step = float(self.base.min()) / 40 if step_s is None else step_s
         if not 0 < step < float(self.base.min()):
@@ -277,8 +335,17 @@ class Fluid:
         """Return the fixed point, stable or not.
 
         Loss probabilities are moved until each link carries what its controller wants or, with no loss, less: they
-        act as prices of a network whose flows' rates fall with them (Kelly, Maulloo and Tan 1998). `within` is the
-        share of its rate that a link may be off; tens of thousands of links come within 1e-3 in seconds.
+        act as prices of a network whose flows' rates fall with them (Kelly, Maulloo and Tan 1998).
+
+        Parameters
+        ----------
+        within
+            Share of its rate that a link may be off. Tens of thousands of links come within 1e-3 in seconds.
+
+        Raises
+        ------
+        SojournError
+            Where none is found in 20,000 steps.
         """
         p = np.full(len(self.links), 1e-2)
         step, last = np.ones_like(p), np.zeros_like(p)

@@ -38,10 +38,19 @@ _PENALTY: Final = 1e6
 
 @dataclass(frozen=True)
 class Steady:
-    """A queue under a dropping function: `d`, shape (lengths,), is the drop probability of a packet that finds n.
+    """A queue under a dropping function.
 
-    The burst ratio is the mean length of a run of losses times 1 - loss ratio (NaN where nothing is lost, or
-    everything). The utilisation is the share of time that the server works, which is the goodput.
+    Parameters
+    ----------
+    d
+        The function: the probability that a packet which finds n is dropped; shape (lengths,), the last is 1.
+    mean_packets
+        In the system, over time.
+    loss_ratio, burst_ratio
+        Of packets; the second is the mean length of a run of losses times 1 - loss ratio (NaN where
+        nothing is lost, or everything).
+    utilisation
+        Share of time that the server works, which is the goodput.
     """
 
     d: Floats
@@ -181,10 +190,17 @@ def model(
     ----------
     load
         Packets in a mean service time.
+    room
+        The largest number in the system.
     bursts
         Ratio of a busy rate to the other, share of time that is busy, and mean service times of a busy phase.
     batch
         Share of batches by size; by default each packet comes alone.
+
+    Raises
+    ------
+    SojournError
+        Impossible values.
 
     Examples
     --------
@@ -222,6 +238,11 @@ def cheapest(of: Model, loss_cost: float) -> Steady:
     It repeats policy improvement, over all lengths at once and then over single ones, until no change of one length
     lowers the cost. For Poisson arrivals that is the optimum. With phases or batches a better function that differs
     at several lengths may exist.
+
+    Raises
+    ------
+    SojournError
+        If losses cost less than nothing.
     """
     if not loss_cost >= 0:
         raise SojournError(f"loss_cost={loss_cost:g}; allowed: at least 0")

@@ -25,10 +25,20 @@ _NODES: Final = 32
 
 @dataclass(frozen=True)
 class Linear:
-    """x'(t) = now x(t) + past x(t - delay_s) near a fixed point; matrices of shape (states, states), 1/s.
+    """x'(t) = now x(t) + past x(t - delay_s) near a fixed point.
 
-    `loss` is the gradient of the loss that a flow causes, 1/s, and `hearing` what one more loss heard of a second
-    does to dx/dt, both of shape (states,).
+    Parameters
+    ----------
+    now, past
+        Shape (states, states), 1/s.
+    delay_s
+        The round-trip time at the fixed point.
+    steady
+        The fixed point.
+    loss
+        Gradient of the loss that a flow causes, 1/s, shape (states,).
+    hearing
+        What one more loss heard of a second does to dx/dt, shape (states,).
     """
 
     now: Floats
@@ -40,7 +50,13 @@ class Linear:
 
 
 def linearise(fluid: Fluid) -> Linear:
-    """Return the linear model of one class of Reno flows over one link, which loses something."""
+    """Return the linear model of one class of flows over one link.
+
+    Raises
+    ------
+    SojournError
+        More links or classes, CUBIC, and links that lose nothing.
+    """
     if len(fluid.links) != 1 or len(fluid.classes) != 1:
         raise SojournError("stability is examined for one link and one class of flows")
     if fluid.is_cubic[0]:
@@ -81,8 +97,14 @@ def linearise(fluid: Fluid) -> Linear:
 def roots(linear: Linear, *, delay_s: float | None = None, nodes: int = _NODES) -> NDArray[np.complex128]:
     """Return the characteristic roots of largest real part, 1/s, shape (roots,), descending.
 
-    `delay_s` is another delay in place of the model's, with the same fixed point; `nodes` are Chebyshev points over
-    it.
+    Parameters
+    ----------
+    linear
+        The model.
+    delay_s
+        Another delay in its place, with the same fixed point.
+    nodes
+        Chebyshev points over the delay.
     """
     delay = linear.delay_s if delay_s is None else delay_s
     order = len(linear.now)
@@ -120,9 +142,14 @@ def gain(linear: Linear, omega: Floats) -> NDArray[np.complex128]:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How far a loop is from oscillation: the delay that can be added before it oscillates, and at which frequency.
+    """How far a loop is from oscillation.
 
-    The delay is infinite where none does it, and negative where the loop oscillates already.
+    Parameters
+    ----------
+    delay_s
+        That can be added before it oscillates; infinite where no delay does it, negative where it does already.
+    omega_rad_s
+        At which it does.
     """
 
     delay_s: float
@@ -149,7 +176,17 @@ def delay_margin(linear: Linear) -> Margin:
 
 @dataclass(frozen=True, slots=True)
 class Hopf:
-    """Where a fixed point loses stability: the value of the parameter, and the period of the oscillation there."""
+    """Where a fixed point loses stability.
+
+    Parameters
+    ----------
+    value
+        Of the parameter.
+    period_s
+        Of the oscillation that sets in there.
+    window_packets
+        At the fixed point.
+    """
 
     value: float
     period_s: float
@@ -159,7 +196,12 @@ class Hopf:
 def hopf(model: Callable[[float], Fluid], low: float, high: float) -> Hopf | None:
     """Return the parameter between `low` and `high` at which the fixed point of `model` changes stability.
 
-    None where both ends are stable, or both are not.
+    Parameters
+    ----------
+    model
+        The fluid model for a value of the parameter: an RTT, a number of flows, a gain.
+    low, high
+        Where to look. None is returned where both ends are stable, or both are not.
     """
     ends = growth(model(low)), growth(model(high))
     if (ends[0] < 0) == (ends[1] < 0):
@@ -173,9 +215,14 @@ def hopf(model: Callable[[float], Fluid], low: float, high: float) -> Hopf | Non
 
 @dataclass(frozen=True)
 class Chart:
-    """Stability over two parameters: growth in a round trip, shape (a, b).
+    """Stability over two parameters.
 
-    Below 0 it is stable; NaN where there is no fixed point.
+    Parameters
+    ----------
+    first, second
+        Their values, shapes (a,) and (b,).
+    growth_per_rtt
+        Largest real part times the round-trip time, shape (a, b): below 0 stable; NaN where there is no fixed point.
     """
 
     first: Floats
