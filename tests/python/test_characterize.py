@@ -158,9 +158,9 @@ def found_in(out: Path, section: str) -> Found:
 def test_numbers_are_those_of_the_network(characterised: Path) -> None:
     one = found_in(characterised, "5.3a")
     # UDP at 1.25 of the capacity: the link is full, 1472 of each 1500 B are goodput, a fifth of what comes is lost.
-    goodput = one.estimate(one.runs, "pie", "goodput_bit_s")
+    goodput = one.estimate("pie", "goodput_bit_s")
     assert goodput.mean == pytest.approx(2e6 * 1472 / 1500, rel=0.005)
-    assert one.estimate(one.runs, "pie", "loss_ratio").mean == pytest.approx(0.2, abs=0.005)
+    assert one.estimate("pie", "loss_ratio").mean == pytest.approx(0.2, abs=0.005)
     # The tail drop's queue is full: 17 packets of BDP (2e6 * 0.1 / 8 / 1500) wait 17 * 6 ms at most.
     delays, _ = one.points("pfifo")
     assert np.all((delays > 90) & (delays < 102.1))
@@ -169,12 +169,12 @@ def test_numbers_are_those_of_the_network(characterised: Path) -> None:
 
 def test_phases_are_told_apart(characterised: Path) -> None:
     one = found_in(characterised, "8.2.5")
-    assert list(dict.fromkeys(one.phases["phase"])) == ["mild", "medium", "heavy"]
-    own = one.part(one.phases, "pfifo", phase="heavy")
-    # One row a run, though the phase occurs twice and has three groups of flows.
-    assert len(own) == len(one.part(one.runs, "pfifo"))
+    assert one.results[None].phase_names == ("mild", "medium", "heavy")
+    goodput = one.values("pfifo", "goodput_bit_s", phase="heavy")
+    # One value a run, though the phase occurs twice and has three groups of flows.
+    assert len(goodput) == len(one.values("pfifo", "goodput_bit_s"))
     # Tail drop's queue never empties under heavy congestion: 1448 of each 1500 B of the link's 2 Mbit/s are goodput.
-    assert own["goodput_bit_s"].mean() == pytest.approx(2e6 * 1448 / 1500, rel=0.02)
+    assert goodput.mean() == pytest.approx(2e6 * 1448 / 1500, rel=0.02)
 
 
 def test_the_report_has_a_section_for_each_item(characterised: Path) -> None:

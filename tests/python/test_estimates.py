@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sojourn as sj
 from plans import small_plan
 from roads import differing, roads
 from shared import Command, script
 from sojourn import plan, stats
+from sojourn.model.scheme import Scheme
 from sojourn.plan import read
 from sojourn.plan.stopping import target as needed
 from sojourn.results import metrics
@@ -25,7 +27,7 @@ from sojourn.studies.advise.search import Outcome
 from sojourn.studies.atlas import page as atlas_page
 from sojourn.studies.atlas.needs import NEEDS
 from sojourn.studies.atlas.ranks import ranked
-from sojourn.studies.characterize.numbers import Found, written
+from sojourn.studies.characterize.numbers import Found
 from sojourn.studies.papers import evidence
 from sojourn.studies.papers.model import Row
 
@@ -244,10 +246,12 @@ def _atlas(values: np.ndarray[Any, Any]) -> str:
 def _characterize(values: np.ndarray[Any, Any]) -> str:
     import pandas as pd
 
-    frame = pd.DataFrame({"label": "a", "replication": range(values.size), "sojourn_ms_mean": values})
     one = Found(SimpleNamespace(), SimpleNamespace(factors=()), SimpleNamespace())  # type: ignore[arg-type]
-    one.__dict__["runs"] = frame
-    return written(one.estimate(frame, "a", "sojourn_ms_mean"), "sojourn_ms_mean")
+    runs = pd.DataFrame({"scheme": "a", "replication": range(values.size), "sojourn_ms_mean": values, "queue": ""})
+    frames = {"runs": runs, "queues": pd.DataFrame()}
+    results = sj.Results({"name": "one"}, (Scheme("pfifo", "a"),), seed=1, replications=values.size, frames=frames)
+    one.__dict__["results"] = {None: results}
+    return one.text("a", "sojourn_ms_mean")
 
 
 def _papers(values: np.ndarray[Any, Any]) -> str:

@@ -271,6 +271,11 @@ def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> s
     return f"{mean} ({found.low * scale:.{digits}f} to {found.high * scale:.{digits}f})"
 
 
+def shown(found: Estimate, scale: float = 1.0, places: int | None = None) -> str:
+    """Write an estimate for a page: as :func:`written`, with minus signs; a dash where there is no observation."""
+    return written(found, scale, places).replace("-", "−") if found.replications else "–"
+
+
 def _significant(value: float) -> str:
     if value == 0:
         return "0"

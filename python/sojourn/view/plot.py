@@ -174,7 +174,7 @@ class Plots(drawing.Plots):
             raise RunError(f"the results have no distribution of {quantity}")
         curves = []
         for label, look in self._looks.items():
-            if found := _mean_share(points[points["scheme"] == label]):
+            if found := mean_share(points[points["scheme"] == label]):
                 curves.append((look, *found))
         with new_figure(WIDTH, self._height(4.0), rows=9 + len(self._looks)) as figure:
             axes = figure.add_subplot()
@@ -206,7 +206,7 @@ class Plots(drawing.Plots):
                 curves = []
                 for name, look in own.items():
                     part = found[(found["scheme"] == label) & (found["quantity"] == f"{_OWN_DELAY}{name}")]
-                    if mean := _mean_share(part):
+                    if mean := mean_share(part):
                         curves.append((replace(look, short=name), *mean))
                 charts.shares(axes, curves)
                 charts.title(axes, self._looks[label].short)
@@ -404,7 +404,7 @@ class Plots(drawing.Plots):
         return figure
 
 
-def _mean_share(points: pd.DataFrame) -> tuple[Floats, Floats] | None:
+def mean_share(points: pd.DataFrame) -> tuple[Floats, Floats] | None:
     """Return the mean of the distribution functions of all replications; None without any."""
     curves = [
         (run["value"].to_numpy(dtype=np.float64), run["cumulative"].to_numpy(dtype=np.float64))

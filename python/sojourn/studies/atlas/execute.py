@@ -120,7 +120,7 @@ def _ranked(schemes: tuple[Scheme, ...], needs: Sequence[Need], found: Sequence[
         need.name: {one.label: need.values(by_section[need.section], one.label) for one in schemes} for need in needs
     }
     repeated = {
-        section: [one.label for one in schemes if all(own.repeated(one.label, level) for level in own.levels())]
+        section: [one.label for one in schemes if all(one.label in found.repeated for found in own.results.values())]
         for section, own in by_section.items()
     }
     cells = {

@@ -85,7 +85,7 @@ def _tasks(given: Scheme) -> dict[str, dict[str, Any]]:
 def _poisson(setting: Setting, flows: int, load: float) -> dict[str, Any]:
     rate = round(setting.rate_mbit_s * 1e6 * load * 1000 / 1028 / flows)
     traffic = {"kind": "poisson", "rate": f"{rate} bit/s", "packet_size": "1000 B"}
-    groups = [Group("udp", flows, transport=dict(UDP), traffic=traffic)]
+    groups = [Group("udp", flows, transport=UDP, traffic=traffic, rtt_ms=100.0, start=None)]
     measured = 1e4 / setting.rate_mbit_s
     return network(setting, groups, name="cost", description="Poisson", warm_up_s=0.0, measured_s=measured)
 

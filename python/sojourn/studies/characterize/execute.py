@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sojourn.base import foreign
 from sojourn.base.core import SojournError
 from sojourn.model.scheme import Scheme
 from sojourn.plan import Plan, dumps, execute, expand, folder
 from sojourn.plan.store import Store
-from sojourn.results import notices
+from sojourn.results import notices, tables
 from sojourn.studies.characterize import cost, page, plans
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import Found
@@ -161,18 +161,17 @@ def run_all(
             raise SojournError(f"{scenario.section}: {len(outcome.failures)} runs failed: {first.cell}: {first.why}")
     store = Store.open(place / STORE)
     found = tuple(Found(scenario, plan, store) for scenario, plan in documents)
-    notices.tell(expand.inert(one.cells for one in found))
+    notices.tell(expand.inert(expand.cells(one.plan) for one in found))
     notices.tell(notices.alike(_runs(found)))
     return found
 
 
-def _runs(found: Sequence[Found]) -> Iterator[tuple[str, Hashable, dict[str, Any]]]:
+def _runs(found: Sequence[Found]) -> Iterator[tuple[str, Hashable, tables.Row]]:
     """Yield each run: its scheme, what else tells it from others, and its metrics."""
     for one in found:
-        names = [factor.name for factor in one.plan.factors]
-        for row in one.runs.to_dict("records"):
-            levels = tuple(str(row[name]) for name in names)
-            yield row["label"], (one.plan.name, levels, row["replication"]), {str(key): row[key] for key in row}
+        for level, results in one.results.items():
+            for row in tables.rows(results.frames, "runs"):
+                yield row["scheme"], (one.plan.name, str(level), row["replication"]), row
 
 
 __all__ = ["PAGE", "PLANS", "STORE", "TAIL_DROP", "characterize", "everyone", "plan_file", "run_all"]

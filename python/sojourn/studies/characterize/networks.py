@@ -19,38 +19,24 @@ _ACCESS: Final = "10 Gbit/s"
 #: NewReno as the RFC wants it (section 3.3): SACK, and one acknowledgement for two segments.
 NEWRENO: Final = {"kind": "tcp", "congestion_control": "newreno"}
 UDP: Final = {"kind": "udp"}
-BULK: Final = {"kind": "bulk"}
+SPREAD: Final = {"uniform": ["0 s", "1 s"]}
+"""Flows start within a second, so that they do not move in step from the start on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Hosts that send alike: one `[[flows]]` table.
+    """Hosts that send alike: one `[[flows]]` table, with `transport`, `traffic` and `start` as in scenarios.
 
-    Parameters
-    ----------
-    name
-        Of the group in results.
-    count
-        Hosts, each with one flow.
-    transport, traffic
-        As in scenarios.
-    rtt_ms
-        Base round-trip time.
-    start
-        As in scenarios.
-    stop
-        As in scenarios; None for the end of the run.
-    is_back
-        From right to left, across the queue that is not under test unless the setting says so.
+    There are `count` hosts, each with one flow. Their base round-trip time is the setting's by default. With
+    `is_back` they send from right to left, across the queue that is not under test unless the network says so.
     """
 
     name: str
     count: int = 1
-    transport: dict[str, Any] = field(default_factory=lambda: dict(NEWRENO))
-    traffic: dict[str, Any] = field(default_factory=lambda: dict(BULK))
-    rtt_ms: float = 100.0
-    start: Any = None
-    stop: str | None = None
+    transport: dict[str, Any] = field(default_factory=lambda: NEWRENO)
+    traffic: dict[str, Any] = field(default_factory=lambda: {"kind": "bulk"})
+    rtt_ms: float | None = None
+    start: dict[str, list[str]] | None = field(default_factory=lambda: SPREAD)
     is_back: bool = False
 
 
@@ -58,16 +44,8 @@ class Group:
 class Setting:
     """What is common to all networks of a characterisation.
 
-    Parameters
-    ----------
-    rate_mbit_s
-        Of the bottleneck.
-    rtt_ms
-        Base round-trip time of a network whose section names none.
-    buffer_packets
-        Of the queue under test; None for the bandwidth-delay product with the largest round-trip time (section 3.2).
-    measured_s
-        Length of what is measured.
+    The base RTT is that of networks whose section names none. The buffer of the queue under test is by default the
+    bandwidth-delay product with the largest base RTT (section 3.2).
     """
 
     rate_mbit_s: float = 20.0
@@ -114,46 +92,22 @@ def network(
 ) -> dict[str, Any]:
     """Return a dumbbell: groups of hosts at `left`, the bottleneck from `left` to `right`.
 
-    Parameters
-    ----------
-    setting
-        Rate, and the length of what is measured.
-    groups
-        What sends.
-    name, description
-        Of the scenario.
-    warm_up_s
-        Before what is measured.
-    measured_s
-        Another length of what is measured.
-    both_ways
-        Both directions of the bottleneck are under test (section 9.2).
-    changes
-        As in scenarios.
-    middle
-        Groups that enter at a second bottleneck behind the first (section 10.2), which then is under test, too.
-    first
-        With `middle`: scheme of the first bottleneck, which then is not under test.
+    With `both_ways`, both directions of the bottleneck are under test (section 9.2). The groups of `middle` enter at
+    a second bottleneck behind the first (section 10.2), which then is under test, too; `first` is the scheme of the
+    first one, which then is not.
     """
     nodes, links, flows = [], [], []
-    rate = f"{setting.rate_mbit_s:g} Mbit/s"
     hops = ["left", "middle", "right"] if middle else ["left", "right"]
     for group in (*groups, *middle):
         crossed = 1 if group in middle else len(hops) - 1
         at = "right" if group.is_back else hops[-1 - crossed]
-        delay_ms = group.rtt_ms / 2 - NEAR_MS * crossed
+        rtt_ms = group.rtt_ms or setting.rtt_ms
+        delay_ms = rtt_ms / 2 - NEAR_MS * crossed
         if delay_ms <= 0:
-            raise SojournError(f"group {group.name}: a base RTT of {group.rtt_ms:g} ms is too short for this network")
+            raise SojournError(f"group {group.name}: a base RTT of {rtt_ms:g} ms is too short for this network")
         nodes.append({"name": group.name, "count": group.count})
-        links.append(
-            {
-                "name": f"{group.name}_access",
-                "from": group.name,
-                "to": at,
-                "rate": _ACCESS,
-                "delay": f"{delay_ms:g} ms",
-            }
-        )
+        ends = {"name": f"{group.name}_access", "from": group.name, "to": at}
+        links.append({**ends, "rate": _ACCESS, "delay": f"{delay_ms:g} ms"})
         flow: dict[str, Any] = {
             "name": group.name,
             "from": group.name,
@@ -163,15 +117,13 @@ def network(
         }
         if group.start is not None:
             flow["start"] = group.start
-        if group.stop is not None:
-            flow["stop"] = group.stop
         flows.append(flow)
     for k, (here, there) in enumerate(itertools.pairwise(hops)):
         link: dict[str, Any] = {
             "name": ("bottleneck", "second")[k],
             "from": here,
             "to": there,
-            "rate": rate,
+            "rate": f"{setting.rate_mbit_s:g} Mbit/s",
             "delay": f"{NEAR_MS:g} ms",
             "under_test": True,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from sojourn.results import headline, metrics
 from sojourn.studies.characterize import pictures, requirements
 from sojourn.studies.characterize.cost import Cost
 from sojourn.studies.characterize.networks import Setting
-from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found, head, written
+from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found
 from sojourn.studies.characterize.stability import stability
 from sojourn.studies.characterize.suite import levels
 from sojourn.view.report import page as filled
@@ -100,7 +100,7 @@ def _headlines(whole: Characterisation) -> list[str]:
                 one.differences(subject, metric, level).get(other)
                 for one in whole.found
                 if {subject, other} <= set(one.labels)
-                for level in one.levels()
+                for level in one.levels
             ]
             known = [how for how in found if how is not None]
             counts = {how: known.count(how) for how in ("lower", "higher", "tied")}
@@ -194,111 +194,102 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
     if one.factor is not None and not scenario.groups:
         over = pictures.over_factor(one, (DELAY, GOODPUT))
         drawings.append(Drawing(f"{name}-over", over, f"Mean sojourn time and goodput over {one.factor}."))
-    drawings.append(_run_table(one, name))
+    drawings.append(_run_table(one))
     if scenario.groups:
-        drawings.append(_group_table(one, name))
+        drawings.append(_group_table(one))
     if scenario.section in ("4.5", "6.2"):
-        drawings.append(_ratio_table(one, name))
+        drawings.append(_ratio_table(one))
     if scenario.section == "8.2.2":
-        drawings.append(_loss_table(whole, one, name))
+        drawings.append(_loss_table(whole, one))
     if scenario.phases:
-        drawings.append(_phase_table(one, name))
+        drawings.append(_phase_table(one))
     text = (scenario.question, *_sentences(whole, one))
     return Section(name, f"{scenario.section} {scenario.title}", tuple(text), tuple(drawings))
 
 
 def _level(one: Found) -> Any:
     """Return the level that pictures show: the middle one."""
-    every = one.levels()
-    return every[len(every) // 2]
+    return one.levels[len(one.levels) // 2]
 
 
-def _leads(one: Found) -> tuple[str, ...]:
-    return ("Scheme",) if one.factor is None else ("Scheme", one.factor)
-
-
-def _rows(one: Found, cells: Any) -> tuple[tuple[str, ...], ...]:
-    made = []
-    for level in one.levels():
-        for label in one.labels:
-            lead = (label,) if level is None else (label, one.scenario.level(level))
-            made.append((*lead, *cells(label, level)))
-    return tuple(made)
-
-
-def _run_table(one: Found, name: str) -> Drawing:
-    names = [
-        metric for metric in one.scenario.metrics if metric in one.runs.columns and one.runs[metric].notna().any()
+def _rows(one: Found, cells: Callable[..., Iterable[Sequence[str]]], parts: Sequence[Any] = ("",)) -> list[Any]:
+    """Return rows behind the names of schemes and levels, those of each part of a level together."""
+    return [
+        (label, *(() if level is None else (one.scenario.level(level),)), *own)
+        for level in one.levels
+        for part in parts
+        for label in one.labels
+        for own in cells(label, level, part)
     ]
-    made = []
-    has_queues = any(len(one.tested(level)) > 1 for level in one.levels()) and any(map(metrics.is_of_queues, names))
-    for level in one.levels():
-        for label in one.labels:
-            lead = (label,) if level is None else (label, one.scenario.level(level))
-            for queue, own in headline.layout(one.tested(level), names):
-                cells = ["" if m is None else written(one.estimate(one.runs, label, m, level), m) for m in own]
-                made.append((*lead, *((queue,) if has_queues else ()), *cells))
+
+
+def _table(one: Found, name: str, caption: str, heads: Iterable[str], rows: Sequence[object], **more: Any) -> Drawing:
+    leads = ("Scheme",) if one.factor is None else ("Scheme", one.factor)
+    return Drawing(f"{anchor(one.scenario.section)}-{name}", None, caption, (*leads, *heads), rows, **more)
+
+
+def _heads(names: Iterable[str]) -> list[str]:
+    return [metrics.find(name).heading for name in names]
+
+
+def _run_table(one: Found) -> Drawing:
+    names = [*filter(one.has, one.scenario.metrics)]
+    tested = {level: found.tested for level, found in one.results.items()}
+    has_queues = any(len(queues) > 1 for queues in tested.values()) and any(map(metrics.is_of_queues, names))
+
+    def cells(label: str, level: Any, _: str) -> Iterator[Sequence[str]]:
+        for queue, own in headline.layout(tested[level], names):
+            texts = ["" if name is None else one.text(label, name, level) for name in own]
+            yield [queue, *texts] if has_queues else texts
+
     caption = "Mean ± half-width of the 95 % interval over the replications."
     if has_queues:
         caption += " Each queue under test has a row, the busiest first; pictures and sentences are of the busiest."
-    heads = (*_leads(one), *(("Queue",) if has_queues else ()), *map(head, names))
-    return Drawing(f"{name}-runs", None, caption, heads, tuple(made))
+    heads = [*(("Queue",) if has_queues else ()), *_heads(names)]
+    return _table(one, "runs", caption, heads, _rows(one, cells))
 
 
-def _group_table(one: Found, name: str) -> Drawing:
+def _group_table(one: Found) -> Drawing:
     groups = one.scenario.groups
-    names = [m for m in one.scenario.of_groups if m in one.groups.columns and one.groups[m].notna().any()]
-    made = []
-    for level in one.levels():
-        for group, title in groups:
-            for label in one.labels:
-                lead = (label, title) if level is None else (label, one.scenario.level(level), title)
-                cells = [written(one.estimate(one.groups, label, m, level, group=group), m) for m in names]
-                made.append((*lead, *cells))
-    return Drawing(
-        f"{name}-groups",
-        None,
-        "The same by group of flows.",
-        (*_leads(one), "Flows", *map(head, names)),
-        tuple(made),
-        is_folded=len(made) > 16,
-    )
+    names = [name for name in one.scenario.of_groups if any(one.has(name, group=group) for group, _ in groups)]
+
+    def cells(label: str, level: Any, group: tuple[str, str]) -> Iterator[Sequence[str]]:
+        yield (group[1], *(one.text(label, name, level, group=group[0]) for name in names))
+
+    rows = _rows(one, cells, groups)
+    heads = ("Flows", *_heads(names))
+    return _table(one, "groups", "The same by group of flows.", heads, rows, is_folded=len(rows) > 16)
 
 
-def _ratio_table(one: Found, name: str) -> Drawing:
-    def cells(label: str, level: Any) -> list[str]:
-        own = {g: one.part(one.groups, label, level, group=g)[GOODPUT].to_numpy() for g in ("first", "second")}
-        return [metrics.written(one.mean(label, level, own["second"] / own["first"]))]
+def _ratio_table(one: Found) -> Drawing:
+    def cells(label: str, level: Any, _: str) -> Iterator[Sequence[str]]:
+        first, second = (one.values(label, GOODPUT, level, group=group) for group in ("first", "second"))
+        yield (metrics.written(one.results[level].mean(label, second / first)),)
 
     caption = "Goodput of the flow with the other RTT, divided by that of the flow with 100 ms."
-    return Drawing(f"{name}-ratio", None, caption, (*_leads(one), "Ratio of goodputs"), _rows(one, cells))
+    return _table(one, "ratio", caption, ("Ratio of goodputs",), _rows(one, cells))
 
 
-def _loss_table(whole: Characterisation, one: Found, name: str) -> Drawing:
+def _loss_table(whole: Characterisation, one: Found) -> Drawing:
     counts = levels(whole.setting, whole.setting.buffer())
-    rows = []
-    for level, count, projected in zip(_LEVELS, counts, _PROJECTED, strict=True):
-        found = [written(one.estimate(one.runs, label, "loss_ratio", count), "loss_ratio") for label in one.labels]
-        rows.append((level, str(count), f"{projected * 100:g}", *found))
+    rows = [
+        (level, str(count), f"{projected * 100:g}", *(one.text(label, "loss_ratio", count) for label in one.labels))
+        for level, count, projected in zip(_LEVELS, counts, _PROJECTED, strict=True)
+    ]
     caption = "Losses: projected for tail drop by the RFC's formula (0.76 N² / S²), and measured, in %."
-    return Drawing(
-        f"{name}-losses",
-        None,
-        caption,
-        ("Congestion", "Flows", "Projected (%)", *(f"{label} (%)" for label in one.labels)),
-        tuple(rows),
-    )
+    heads = ("Congestion", "Flows", "Projected (%)", *(f"{label} (%)" for label in one.labels))
+    return Drawing(f"{anchor(one.scenario.section)}-losses", None, caption, heads, rows)
 
 
-def _phase_table(one: Found, name: str) -> Drawing:
-    names = [m for m in (DELAY, "sojourn_ms_p99", GOODPUT, "loss_ratio", "utilisation") if m in one.phases.columns]
-    made = []
-    for phase in dict.fromkeys(one.phases["phase"]):
-        for label in one.labels:
-            found = [one.estimate(one.phases, label, m, phase=phase) for m in names]
-            made.append((label, phase, *map(written, found, names)))
+def _phase_table(one: Found) -> Drawing:
+    names = (DELAY, "sojourn_ms_p99", GOODPUT, "loss_ratio", "utilisation")
+
+    def cells(label: str, level: Any, phase: str) -> Iterator[Sequence[str]]:
+        yield (phase, *(one.text(label, name, level, phase=phase) for name in names))
+
     caption = "By phase; all occurrences of a phase in a run are one observation."
-    return Drawing(f"{name}-phases", None, caption, ("Scheme", "Phase", *map(head, names)), tuple(made))
+    rows = _rows(one, cells, one.results[None].phase_names)
+    return _table(one, "phases", caption, ("Phase", *_heads(names)), rows)
 
 
 def _sentences(whole: Characterisation, one: Found) -> list[str]:
@@ -306,9 +297,9 @@ def _sentences(whole: Characterisation, one: Found) -> list[str]:
     if subject not in one.labels:
         return [f"{subject} has no parameter {one.scenario.parameter!r}; the others are shown."]
     made = []
-    every = one.levels()
+    every = one.levels
     for level in every if len(every) <= 3 else (every[0], every[-1]):
-        delay, goodput = (written(one.estimate(one.runs, subject, m, level), m) for m in (DELAY, GOODPUT))
+        delay, goodput = (one.text(subject, name, level) for name in (DELAY, GOODPUT))
         start = "" if level is None else f"With {one.factor} = {one.scenario.level(level)}, "
         sentence = f"{start}{subject} has a mean queueing delay of {delay} ms and a goodput of {goodput} Mbit/s."
         made.append(
@@ -401,12 +392,7 @@ def _cost(whole: Characterisation) -> Section:
             anchor("11"), "11 Implementation cost", ("Not measured in this run (--no-cost, or only some sections).",)
         )
     rows = [
-        (
-            label,
-            metrics.written(cost.ns_a_packet).replace("-", "−"),
-            f"{cost.bytes_a_flow:.0f}",
-        )
-        for label, cost in whole.costs.items()
+        (label, metrics.shown(cost.ns_a_packet), f"{cost.bytes_a_flow:.0f}") for label, cost in whole.costs.items()
     ]
     text = (
         "CPU time a packet above that of tail drop: five runs by turns on this machine, 20 Poisson flows at 90 % of "

@@ -162,11 +162,11 @@ def distributions(found: Found, level: Any = None) -> Picture | None:
 
 def over_factor(found: Found, names: tuple[str, ...]) -> Picture:
     """Draw estimates of the run over what varies: a panel for each metric."""
-    levels = found.levels()
+    levels = found.levels
     with charts.panels(len(names), len(names), 0.0, 3.3) as (figure, every):
         for axes, metric in zip(every, map(metrics.find, names), strict=True):
             for label, look in looks_of(found).items():
-                estimates = [found.estimate(found.runs, label, metric.name, level) for level in levels]
+                estimates = [found.estimate(label, metric.name, level) for level in levels]
                 charts.curve(axes, range(len(levels)), estimates, look, metric.scale)
             ticks = [found.scenario.level(level) for level in levels]
             axes.set_xticks(range(len(levels)), ticks, rotation=30 if len(levels) > 5 else 0)

@@ -102,7 +102,7 @@ def document(
         series=_INTERVAL,
         series_replications=1,
         metrics=scenario.metrics,
-        figures=scenario.figures or tuple(plan.Figure("sojourn_ms_mean", name) for name in vary),
+        figures=tuple(plan.Figure("sojourn_ms_mean", name) for name in vary),
         description=f"RFC 7928, section {scenario.section.partition('-')[0]}: {scenario.title}",
         source=f"RFC 7928, {scenario.section}",
     )

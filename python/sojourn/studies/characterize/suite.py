@@ -9,20 +9,19 @@ from typing import Any, Final
 from sojourn.base import suggest
 from sojourn.base.core import SojournError
 from sojourn.base.wording import listed
-from sojourn.plan import Figure
 from sojourn.studies.characterize.networks import NEAR_MS, NEWRENO, UDP, Group, Setting, network
 from sojourn.theory.approximations import congestion_flows
 
 WARM_UP_S: Final = 20.0
 """Before what is measured, where the rule of section 4 has not found another."""
-_SPREAD: Final = {"uniform": ["0 s", "1 s"]}
-"""Flows start within a second, so that they do not move in step from the start on."""
 _GOODPUT: Final = ("goodput_bit_s", "sojourn_ms_mean", "sojourn_ms_p99", "loss_ratio")
 _RTTS: Final = (5, 10, 20, 50, 100, 200, 400, 560)
 _RTTS_QUICK: Final = (5, 20, 100, 560)
 _PHASE_S: Final = 20
 _LEVELS: Final = ("mild", "medium", "heavy")
 
+Build = Callable[[Setting, float], dict[str, Any]]
+"""Makes a document from a setting and a warm-up in seconds."""
 Vary = dict[str, list[Any]]
 
 
@@ -36,26 +35,16 @@ class Scenario:
         Of the RFC, with a part where a section has several; also the file's name.
     weight
         ``must``, ``should``, ``recommended`` or ``may`` (section 13).
-    title, question
-        For the report.
-    build
-        Makes the document from a setting and a warm-up in seconds.
     groups
         Titles of the groups of flows that have graphs of their own; empty: the run as a whole.
-    metrics
-        Of the run, in the table.
-    of_groups
-        Metrics of groups, in the table of groups.
+    metrics, of_groups
+        Of the run in its table, and of the groups in theirs.
     vary
-        Keys and values that vary, and their name, in full and quick.
-    figures
-        Metric over factor.
+        Keys and values that vary, by name, in full and quick.
     largest_rtt_ms
         That the buffer is for; None for that of the setting.
     settles
         A steady state is expected, so the rule for the warm-up applies.
-    phases
-        Results by phase are shown.
     ecn
         The schemes mark, where they can.
     parameter
@@ -72,12 +61,11 @@ class Scenario:
     weight: str
     title: str
     question: str
-    build: Callable[[Setting, float], dict[str, Any]]
+    build: Build
     groups: tuple[tuple[str, str], ...] = ()
     metrics: tuple[str, ...] = _GOODPUT
     of_groups: tuple[str, ...] = ("goodput_bit_s", "one_way_delay_ms_mean", "one_way_delay_ms_p99", "loss_ratio")
     vary: Callable[[Setting, bool], Vary] | None = None
-    figures: tuple[Figure, ...] = ()
     largest_rtt_ms: float | None = None
     settles: bool = True
     phases: bool = False
@@ -92,109 +80,22 @@ class Scenario:
         return common if self.rate_mbit_s is None else common.at(self.rate_mbit_s)
 
 
-def _one(title: str, name: str = "bulk", **more: Any) -> Callable[[Setting, float], dict[str, Any]]:
-    transport = {**NEWRENO, **more}
+Member = Group | Callable[[Setting], Group]
+"""A group of hosts, which may depend on the setting."""
+
+
+def of(name: str, description: str, *members: Member, middle: Sequence[Member] = (), **more: Any) -> Build:
+    """Return what builds a network of some groups; `more` is as for :func:`network`."""
 
     def build(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-        groups = [Group(name, transport=transport, rtt_ms=setting.rtt_ms)]
-        return network(setting, groups, name=name, description=title, warm_up_s=warm_up_s)
+        given = {"warm_up_s": warm_up_s, "middle": _made(middle, setting), **more}
+        return network(setting, _made(members, setting), name=name, description=description, **given)
 
     return build
 
 
-def _different_windows(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    # 50 segments, between the RFC's 10 and 100; one transfer, once the long flow is steady. It starts anywhere in the
-    # long flow's cycle: at one instant, replications of schemes that draw nothing would be the same.
-    short = Group(
-        "short",
-        traffic={"kind": "transfer", "size": f"{50 * 1448} B"},
-        rtt_ms=setting.rtt_ms,
-        start={"uniform": [f"{warm_up_s + 5:g} s", f"{warm_up_s + 35:g} s"]},
-    )
-    groups = [Group("long", rtt_ms=setting.rtt_ms), short]
-    return network(
-        setting,
-        groups,
-        name="windows",
-        description="a long NewReno flow, and a transfer of 50 segments",
-        warm_up_s=warm_up_s,
-    )
-
-
-def _unresponsive(share: float, *, with_tcp: bool) -> Callable[[Setting, float], dict[str, Any]]:
-    def build(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-        # 1472 B of payload make an IP packet of 1500 B.
-        rate = setting.rate_mbit_s * share * 1472 / 1500
-        traffic = {"kind": "cbr", "rate": f"{rate:.6g} Mbit/s", "packet_size": "1472 B"}
-        groups = [Group("udp", transport=dict(UDP), traffic=traffic, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-        if with_tcp:
-            groups.append(Group("tcp", rtt_ms=setting.rtt_ms))
-        what = f"UDP at {share:g} of the capacity" + (" and a long NewReno flow" if with_tcp else "")
-        return network(setting, groups, name="unresponsive", description=what, warm_up_s=warm_up_s)
-
-    return build
-
-
-def _less_than_best_effort(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    ledbat = {"kind": "tcp", "congestion_control": "ledbat", "ledbat_target": "5 ms", "ledbat_gain": 10.0}
-    groups = [
-        Group("newreno", rtt_ms=setting.rtt_ms, start=dict(_SPREAD)),
-        Group("ledbat", 4, transport=ledbat, rtt_ms=setting.rtt_ms, start=dict(_SPREAD)),
-    ]
-    return network(
-        setting, groups, name="lbe", description="a long NewReno flow and four LEDBAT flows", warm_up_s=warm_up_s
-    )
-
-
-def _rtts(*, ecn: bool) -> Callable[[Setting, float], dict[str, Any]]:
-    transport = {**NEWRENO, "ecn": True} if ecn else dict(NEWRENO)
-
-    def build(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-        groups = [
-            Group(name, transport=dict(transport), rtt_ms=100.0, start=dict(_SPREAD)) for name in ("first", "second")
-        ]
-        what = "two long NewReno flows, of 100 ms and of another base RTT"
-        return network(setting, groups, name="rtts", description=what, warm_up_s=warm_up_s)
-
-    return build
-
-
-def _vary_rtt(_setting: Setting, is_quick: bool) -> Vary:
-    # The hosts' link carries half the round trip but the bottleneck's millisecond.
-    return {
-        "rtt": [
-            "links.second_access.delay",
-            *(f"{rtt / 2 - NEAR_MS:g} ms" for rtt in (_RTTS_QUICK if is_quick else _RTTS)),
-        ]
-    }
-
-
-def _rtt_of(delay: Any) -> str:
-    return f"{2 * (float(str(delay).split()[0]) + NEAR_MS):g} ms"
-
-
-def _web(rtt_ms: float, count: int = 1) -> Group:
-    return Group("web", count, transport={"kind": "tcp", "congestion_control": "newreno", "initial_window": "10 p"},
-                 traffic={"kind": "web"}, rtt_ms=rtt_ms, start=dict(_SPREAD))  # fmt: skip
-
-
-def _video(rtt_ms: float) -> Group:
-    return Group("video", traffic={"kind": "video"}, rtt_ms=rtt_ms, start=dict(_SPREAD))
-
-
-def _cbr(rtt_ms: float) -> Group:
-    traffic = {"kind": "cbr", "rate": "512 kbit/s", "packet_size": "172 B"}
-    return Group("cbr", transport=dict(UDP), traffic=traffic, rtt_ms=rtt_ms, start=dict(_SPREAD))
-
-
-def _bursts(*kinds: str) -> Callable[[Setting, float], dict[str, Any]]:
-    def build(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-        rtt = setting.rtt_ms
-        made = {"web": _web(rtt), "cbr": _cbr(rtt), "video": _video(rtt), "bulk": Group("bulk", rtt_ms=rtt)}
-        what = f"one each of {', '.join(kinds)}"
-        return network(setting, [made[kind] for kind in kinds], name="bursts", description=what, warm_up_s=warm_up_s)
-
-    return build
+def _made(members: Sequence[Member], setting: Setting) -> list[Group]:
+    return [one if isinstance(one, Group) else one(setting) for one in members]
 
 
 def levels(setting: Setting, buffer_packets: int) -> tuple[int, int, int]:
@@ -204,11 +105,66 @@ def levels(setting: Setting, buffer_packets: int) -> tuple[int, int, int]:
     return mild, medium, heavy
 
 
-def _congestion(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    mild, _, _ = levels(setting, setting.buffer())
-    groups = [Group("bulk", mild, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-    what = "long NewReno flows, as many as a level of congestion needs"
-    return network(setting, groups, name="congestion", description=what, warm_up_s=warm_up_s)
+def mild(name: str, share: float = 1.0, **more: Any) -> Member:
+    """Return a group of a share of the flows of mild congestion."""
+    return lambda setting: Group(name, max(1, round(share * levels(setting, setting.buffer())[0])), **more)
+
+
+def tcp(**more: Any) -> dict[str, Any]:
+    """Return a transport like :data:`NEWRENO`, with other keys."""
+    return {**NEWRENO, **more}
+
+
+def _different_windows(setting: Setting, warm_up_s: float) -> dict[str, Any]:
+    # 50 segments, between the RFC's 10 and 100; one transfer, once the long flow is steady. It starts anywhere in the
+    # long flow's cycle: at one instant, replications of schemes that draw nothing would be the same.
+    start = {"uniform": [f"{warm_up_s + 5:g} s", f"{warm_up_s + 35:g} s"]}
+    short = Group("short", traffic={"kind": "transfer", "size": f"{50 * 1448} B"}, start=start)
+    what = "a long NewReno flow, and a transfer of 50 segments"
+    return of("windows", what, Group("long", start=None), short)(setting, warm_up_s)
+
+
+def _udp(share: float) -> Member:
+    """Return a sender of UDP at a share of the capacity."""
+
+    def group(setting: Setting) -> Group:
+        # 1472 B of payload make an IP packet of 1500 B.
+        rate = setting.rate_mbit_s * share * 1472 / 1500
+        traffic = {"kind": "cbr", "rate": f"{rate:.6g} Mbit/s", "packet_size": "1472 B"}
+        return Group("udp", transport=UDP, traffic=traffic)
+
+    return group
+
+
+def _rtts(**more: Any) -> Build:
+    groups = [Group(name, transport=tcp(**more), rtt_ms=100.0) for name in ("first", "second")]
+    return of("rtts", "two long NewReno flows, of 100 ms and of another base RTT", *groups)
+
+
+def _vary_rtt(_setting: Setting, is_quick: bool) -> Vary:
+    # The hosts' link carries half the round trip but the bottleneck's millisecond.
+    delays = [f"{rtt / 2 - NEAR_MS:g} ms" for rtt in (_RTTS_QUICK if is_quick else _RTTS)]
+    return {"rtt": ["links.second_access.delay", *delays]}
+
+
+def _rtt_of(delay: Any) -> str:
+    return f"{2 * (float(str(delay).split()[0]) + NEAR_MS):g} ms"
+
+
+_VOIP: Final[dict[str, Any]] = {"transport": UDP, "traffic": {"kind": "voip"}}
+_CBR: Final = {"kind": "cbr", "rate": "512 kbit/s", "packet_size": "172 B"}
+
+
+def _web(count: int = 1) -> Group:
+    return Group("web", count, transport=tcp(initial_window="10 p"), traffic={"kind": "web"})
+
+
+_APPLICATION: Final = {
+    "web": _web(),
+    "cbr": Group("cbr", transport=UDP, traffic=_CBR),
+    "video": Group("video", traffic={"kind": "video"}),
+    "bulk": Group("bulk", start=None),
+}
 
 
 def _vary_level(setting: Setting, _is_quick: bool) -> Vary:
@@ -218,7 +174,6 @@ def _vary_level(setting: Setting, _is_quick: bool) -> Vary:
 def _varying_congestion(setting: Setting, _warm_up_s: float) -> dict[str, Any]:
     mild, medium, heavy = levels(setting, setting.buffer())
     counts = {"mild": mild, "medium": max(1, medium - mild), "heavy": max(1, heavy - medium)}
-    groups = [Group(name, count, rtt_ms=setting.rtt_ms, start=dict(_SPREAD)) for name, count in counts.items()]
     every = f"{3 * _PHASE_S} s"
     changes = [
         {"at": "1 s", "stop": ["medium", "heavy"], "phase": "mild"},
@@ -226,83 +181,27 @@ def _varying_congestion(setting: Setting, _warm_up_s: float) -> dict[str, Any]:
         {"at": f"{2 * _PHASE_S} s", "every": every, "start": ["heavy"], "phase": "heavy"},
         {"at": every, "every": every, "stop": ["medium", "heavy"], "phase": "mild"},
     ]
+    what = "mild, medium and heavy congestion by turns of 20 s"
+    groups = [Group(name, count) for name, count in counts.items()]
     # A whole turn does not count; then whole turns.
-    return network(
-        setting, groups, name="levels", description="mild, medium and heavy congestion by turns of 20 s",
-        warm_up_s=3 * _PHASE_S, measured_s=6 * _PHASE_S, changes=changes,
-    )  # fmt: skip
+    return of("levels", what, *groups, measured_s=6 * _PHASE_S, changes=changes)(setting, 3 * _PHASE_S)
 
 
-def _varying_capacity(turn_s: float, warm_up_s: float) -> Callable[[Setting, float], dict[str, Any]]:
-    def build(setting: Setting, _warm_up_s: float) -> dict[str, Any]:
-        mild, _, _ = levels(setting, setting.buffer())
-        groups = [Group("bulk", mild, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-        every = f"{2 * turn_s:g} s"
-        changes: list[dict[str, Any]] = [
-            {"at": "0 s", "every": every, "link": "bottleneck", "rate": "100 Mbit/s", "phase": "100 Mbit/s"},
-            {"at": f"{turn_s:g} s", "every": every, "link": "bottleneck", "rate": "10 Mbit/s", "phase": "10 Mbit/s"},
-        ]
-        what = f"long NewReno flows; the capacity is 100 and 10 Mbit/s by turns of {turn_s:g} s"
-        return network(
-            setting, groups, name="capacity", description=what, warm_up_s=warm_up_s,
-            measured_s=max(setting.measured_s, 80.0), changes=changes,
-        )  # fmt: skip
-
-    return build
-
-
-def _sizes(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    mild, _, _ = levels(setting, setting.buffer())
-    half = max(1, round(mild / 2))
-    # With the timestamp option an IP packet has 52 B of headers.
-    groups = [
-        Group(name, half, transport={**NEWRENO, "mss": f"{size - 52} B"}, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))
-        for name, size in (("small", 500), ("large", 1500))
+def _varying_capacity(turn_s: float, warm_up_s: float) -> Build:
+    every = f"{2 * turn_s:g} s"
+    changes: list[dict[str, Any]] = [
+        {"at": "0 s", "every": every, "link": "bottleneck", "rate": "100 Mbit/s", "phase": "100 Mbit/s"},
+        {"at": f"{turn_s:g} s", "every": every, "link": "bottleneck", "rate": "10 Mbit/s", "phase": "10 Mbit/s"},
     ]
-    what = "mild congestion; half of the flows send packets of 500 B, half of 1500 B"
-    return network(setting, groups, name="sizes", description=what, warm_up_s=warm_up_s)
+    what = f"long NewReno flows; the capacity is 100 and 10 Mbit/s by turns of {turn_s:g} s"
+    return lambda setting, _: of(
+        "capacity", what, mild("bulk"), measured_s=max(setting.measured_s, 80.0), changes=changes
+    )(setting, warm_up_s)
 
 
-def _mix(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    rtt = setting.rtt_ms
-    voip: dict[str, Any] = {
-        "transport": dict(UDP),
-        "traffic": {"kind": "voip"},
-        "rtt_ms": rtt,
-        "start": dict(_SPREAD),
-    }
-    groups = [
-        Group("voip", **voip),
-        Group("voip_back", is_back=True, **voip),
-        _web(rtt, 6),
-        _cbr(rtt),
-        _video(rtt),
-        Group("bulk", 5, rtt_ms=rtt, start=dict(_SPREAD)),
-    ]
-    what = "a call in both directions, six web users, a CBR flow, a video and five bulk flows"
-    return network(setting, groups, name="mix", description=what, warm_up_s=warm_up_s)
-
-
-def _both_ways(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-    mild, _, _ = levels(setting, setting.buffer())
-    groups = [
-        Group(name, mild, rtt_ms=setting.rtt_ms, start=dict(_SPREAD), is_back=is_back)
-        for name, is_back in (("forward", False), ("backward", True))
-    ]
-    what = "mild congestion in both directions"
-    return network(setting, groups, name="both", description=what, warm_up_s=warm_up_s, both_ways=True)
-
-
-def _two_queues(first: str | None = None) -> Callable[[Setting, float], dict[str, Any]]:
-    def build(setting: Setting, warm_up_s: float) -> dict[str, Any]:
-        mild, _, _ = levels(setting, setting.buffer())
-        half = max(1, round(mild / 2))
-        groups = [Group("through", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-        cross = [Group("second", half, rtt_ms=setting.rtt_ms, start=dict(_SPREAD))]
-        what = "two bottlenecks behind each other; half of the flows pass both, half the second"
-        return network(setting, groups, name="two", description=what, warm_up_s=warm_up_s, middle=cross, first=first)
-
-    return build
+def _two_queues(first: str | None = None) -> Build:
+    what = "two bottlenecks behind each other; half of the flows pass both, half the second"
+    return of("two", what, mild("through", 0.5), middle=[mild("second", 0.5)], first=first)
 
 
 _APPLICATIONS: Final = (
@@ -325,6 +224,8 @@ def _titled(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, _TITLES[name]) for name in names)
 
 
+_LEDBAT: Final = tcp(congestion_control="ledbat", ledbat_target="5 ms", ledbat_gain=10.0)
+_CONGESTION: Final = of("congestion", "long NewReno flows, as many as a level of congestion needs", mild("bulk"))
 _TARGETS: Final = ("2 ms", "5 ms", "10 ms", "20 ms", "50 ms")
 
 
@@ -332,13 +233,17 @@ SUITE: Final = (
     Scenario(
         "4.3", "should", "Similar parameters, over a range",
         "How do delay and goodput compare when the schemes have the same target?",
-        _congestion, parameter="target",
+        _CONGESTION, parameter="target",
         vary=lambda _, is_quick: {"target": ["scheme.target", *(_TARGETS[::2] if is_quick else _TARGETS)]},
     ),
     Scenario(
         "4.4", "should", "Packet sizes and congestion notification",
         "Do flows with small packets lose or keep more than flows with large ones?",
-        _sizes, groups=(("small", "packets of 500 B"), ("large", "packets of 1500 B")),
+        # With the timestamp option an IP packet has 52 B of headers.
+        of("sizes", "mild congestion; half of the flows send packets of 500 B, half of 1500 B",
+           mild("small", 0.5, transport=tcp(mss=f"{500 - 52} B")),
+           mild("large", 0.5, transport=tcp(mss=f"{1500 - 52} B"))),
+        groups=(("small", "packets of 500 B"), ("large", "packets of 1500 B")),
     ),
     Scenario(
         "4.5", "must", "Interaction with ECN",
@@ -350,7 +255,7 @@ SUITE: Final = (
     Scenario(
         "5.1.1", "must", "TCP-friendly sender, one initial window",
         "How much delay does one NewReno flow with an initial window of 3 packets see, and what does it carry?",
-        _one("one long NewReno flow", initial_window="3 p"),
+        of("bulk", "one long NewReno flow", Group("bulk", transport=tcp(initial_window="3 p"), start=None)),
     ),
     Scenario(
         "5.1.2", "must", "TCP-friendly senders, different initial windows",
@@ -361,39 +266,43 @@ SUITE: Final = (
     ),
     Scenario(
         "5.2", "must", "Aggressive sender", "How much delay does one CUBIC flow see, and what does it carry?",
-        _one("one long CUBIC flow", congestion_control="cubic"),
+        of("bulk", "one long CUBIC flow", Group("bulk", transport=tcp(congestion_control="cubic"), start=None)),
     ),
     Scenario(
         "5.3a", "must", "Unresponsive sender", "What remains when UDP sends more than the capacity?",
-        _unresponsive(1.25, with_tcp=False),
+        of("unresponsive", "UDP at 1.25 of the capacity", _udp(1.25)),
     ),
     Scenario(
         "5.3b", "must", "Unresponsive sender beside TCP",
         "What does a NewReno flow keep beside UDP at three quarters of the capacity?",
-        _unresponsive(0.75, with_tcp=True), groups=(("udp", "UDP"), ("tcp", "NewReno")),
+        of("unresponsive", "UDP at 0.75 of the capacity and a long NewReno flow",
+           _udp(0.75), Group("tcp", start=None)),
+        groups=(("udp", "UDP"), ("tcp", "NewReno")),
     ),
     Scenario(
         "5.4", "may", "Less-than-best-effort sender", "Do LEDBAT flows still yield to a NewReno flow?",
-        _less_than_best_effort, groups=(("newreno", "NewReno"), ("ledbat", "LEDBAT")),
+        of("lbe", "a long NewReno flow and four LEDBAT flows", Group("newreno"), Group("ledbat", 4, _LEDBAT)),
+        groups=(("newreno", "NewReno"), ("ledbat", "LEDBAT")),
     ),
     Scenario(
         "6.2", "must", "Round-trip times and fairness",
         "How do two NewReno flows share the link when one has 100 ms of base RTT and the other 5 to 560 ms?",
-        _rtts(ecn=False), groups=(("first", "100 ms"), ("second", "the other RTT")),
+        _rtts(), groups=(("first", "100 ms"), ("second", "the other RTT")),
         vary=_vary_rtt, level=_rtt_of, largest_rtt_ms=560.0,
     ),
     *(
         Scenario(
             f"7.2-{case}", "must", f"Bursts, case {case}",
             f"What do applications see when {listed([_TITLES[kind] for kind in kinds])} share the link?",
-            _bursts(*kinds), groups=_titled(*kinds), of_groups=_APPLICATIONS[:8],
+            of("bursts", f"one each of {', '.join(kinds)}", *(_APPLICATION[kind] for kind in kinds)),
+            groups=_titled(*kinds), of_groups=_APPLICATIONS[:8],
         )
         for case, kinds in _BURSTS
     ),
     Scenario(
         "8.2.2", "should", "Mild, medium and heavy congestion (8.2.2 to 8.2.4)",
         "How do delay and goodput change with the level of congestion?",
-        _congestion, vary=_vary_level, metrics=_LOSSES, figures=(Figure("sojourn_ms_mean", "flows"),),
+        _CONGESTION, vary=_vary_level, metrics=_LOSSES,
     ),
     Scenario(
         "8.2.5", "must", "Varying congestion",
@@ -413,11 +322,16 @@ SUITE: Final = (
     Scenario(
         "9.1", "recommended", "Traffic mix",
         "What does each application see in a mix of calls, web, CBR, video and bulk TCP?",
-        _mix, groups=_titled("voip", "voip_back", "web", "cbr", "video", "bulk"), of_groups=_APPLICATIONS,
+        of("mix", "a call in both directions, six web users, a CBR flow, a video and five bulk flows",
+           Group("voip", **_VOIP), Group("voip_back", is_back=True, **_VOIP), _web(6), _APPLICATION["cbr"],
+           _APPLICATION["video"], Group("bulk", 5)),
+        groups=_titled("voip", "voip_back", "web", "cbr", "video", "bulk"), of_groups=_APPLICATIONS,
     ),
     Scenario(
         "9.2", "may", "Traffic in both directions", "What changes with mild congestion in both directions?",
-        _both_ways, groups=(("forward", "left to right"), ("backward", "right to left")),
+        of("both", "mild congestion in both directions",
+           mild("forward"), mild("backward", is_back=True), both_ways=True),
+        groups=(("forward", "left to right"), ("backward", "right to left")),
     ),
     Scenario(
         "10.2", "may", "Two AQMs on a path", "What do flows see that pass two queues under the same scheme?",
@@ -456,4 +370,4 @@ def chosen(sections: Sequence[str]) -> tuple[Scenario, ...]:
     return tuple(one for one in SUITE if one.section in wanted)
 
 
-__all__ = ["SUITE", "WARM_UP_S", "Scenario", "chosen", "levels"]
+__all__ = ["SUITE", "WARM_UP_S", "Scenario", "chosen", "levels", "mild", "of", "tcp"]
