@@ -137,8 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SojournError as error:
         print(f"sojourn: {visible(error)}", file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print("sojourn: interrupted; nothing was written", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"sojourn: interrupted; {str(stop) or 'nothing was written'}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe has gone: `sojourn list aqms | head`.

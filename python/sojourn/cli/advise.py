@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_jobs, add_json, add_out
+from sojourn.cli.options import add_jobs, add_json, add_option, add_out
 from sojourn.cli.quantity import RATES, TIMES, in_base_unit
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
@@ -28,32 +27,26 @@ def add(verbs: Any) -> None:
         "gained.",
         epilog="example: sojourn advise --down 50Mbit/s --up 10Mbit/s --technology vdsl --rtt 15ms..120ms",
     )
-    parser.add_argument("--down", metavar="RATE", help="rate of the download, framing included")
-    parser.add_argument("--trace", metavar="FILE", help="a trace of the download's rate, in place of --down")
-    parser.add_argument("--up", required=True, metavar="RATE", help="rate of the upload, framing included")
-    parser.add_argument(
-        "--technology", default="ethernet", metavar="NAME", help="docsis, vdsl, adsl, fibre or ethernet (the default)"
+    add_option(parser, "--down", "RATE", "rate of the download, framing included")
+    add_option(parser, "--trace", "FILE", "a trace of the download's rate, in place of --down")
+    add_option(parser, "--up", "RATE", "rate of the upload, framing included", required=True)
+    technologies = "docsis, vdsl, adsl, fibre or ethernet (the default)"
+    parser.add_argument("--technology", metavar="NAME", help=technologies, default="ethernet")
+    add_option(parser, "--rtt", "RANGE", "base RTTs", default="20ms..60ms")
+    add_option(parser, "--for", "NEEDS", "what users do", default=_NEEDS, dest="needs")
+    add_option(parser, "--site", "SITE", "who is behind the line: home (default), office, isp", default="home")
+    add_option(
+        parser, "--on", "PLATFORM", "what the gateway runs: linux (default), openwrt, sojournd", default="linux"
     )
-    parser.add_argument("--rtt", default="20ms..60ms", metavar="RANGE", help="base RTTs (default 20ms..60ms)")
-    parser.add_argument(
-        "--for", dest="needs", default=_NEEDS, metavar="NEEDS", help=f"what users do (default {_NEEDS})"
-    )
-    parser.add_argument(
-        "--site", default="home", metavar="SITE", help="who is behind the line: home (default), office, isp"
-    )
-    parser.add_argument(
-        "--on", default="linux", metavar="PLATFORM", help="what the gateway runs: linux (default), openwrt, sojournd"
-    )
-    parser.add_argument(
-        "--isp-buffer", default="200ms", metavar="TIME", help="the provider's and the modem's queue (default 200ms)"
-    )
+    add_option(parser, "--isp-buffer", "TIME", "the provider's and the modem's queue", default="200ms")
     add_out(parser, metavar="FILE", help="write the answer as an HTML page, too")
     add_json(parser)
     add_jobs(parser)
     parser.set_defaults(command=_advise)
 
 
-def _advise(options: argparse.Namespace) -> int:
+def _advise(options: argparse.Namespace) -> None:
+    from sojourn.results import text
     from sojourn.studies.advise import answer, search
     from sojourn.studies.advise.household import network
     from sojourn.studies.advise.line import Line
@@ -74,16 +67,13 @@ def _advise(options: argparse.Namespace) -> int:
         line = Line.following(options.trace, **common)
     else:
         line = Line(in_base_unit("--down", options.down, RATES) / 1e6, **common)
-    advice = search.advise(
-        line, options.on, jobs=options.jobs, say=lambda text: print(text, file=sys.stderr, flush=True)
-    )
+    advice = search.advise(line, options.on, jobs=options.jobs, say=text.say)
     simulated = network(line, advice.best.shaper if advice.best else None, options.on)
     notices.tell(notices.inert(simulated.canonical(), [Scheme("")]))
     print(json.dumps(answer.data(advice)) if options.json else answer.text(advice))
     if options.out:
         folder.write_text(Path(options.out), answer.html(advice))
-        print(options.out, file=sys.stderr)
-    return 0
+        text.say(options.out)
 
 
 def _range(given: str) -> tuple[float, float]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from sojourn.cli.options import add_jobs, add_number
+from sojourn.cli.characterize import PLANS
+from sojourn.cli.options import add_jobs, add_number, add_option, add_options, resumable
 from sojourn.model.scheme import as_schemes, labelled
-
-INTERRUPTED: Final = 130
 
 
 def add(verbs: Any) -> None:
@@ -23,28 +21,22 @@ def add(verbs: Any) -> None:
         "the data as CSV and Parquet, are written into a folder. The same command continues after an interruption.",
         epilog='example: sojourn atlas --out out/atlas --aqm pie --aqm codel --aqm "mine=pie target 5ms"',
     )
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder of plans, finished runs, pages and data")
-    parser.add_argument(
-        "--aqm",
-        action="append",
-        default=[],
-        metavar="SCHEME",
-        help="only this scheme, with a label if you like (LABEL=SCHEME); repeatable (default: every algorithm)",
-    )
+    add_option(parser, "--out", "DIR", "folder of plans, finished runs, pages and data", required=True)
+    only = "only this scheme, with a label if you like (LABEL=SCHEME); repeatable (default: every algorithm)"
+    add_options(parser, "--aqm", "SCHEME", only)
     add_number(parser, "--replicates", "replications of every network", default=10)
     parser.add_argument("--no-cost", action="store_true", help="do not measure CPU time")
-    parser.add_argument(
-        "--force", action="store_true", help="replace plans in the folder that differ from those of this command"
-    )
+    parser.add_argument("--force", action="store_true", help=PLANS)
     add_jobs(parser, cluster=True)
     parser.set_defaults(command=_atlas)
 
 
-def _atlas(options: argparse.Namespace) -> int:
+def _atlas(options: argparse.Namespace) -> None:
+    from sojourn.results import text
     from sojourn.studies.atlas import execute
 
     schemes = as_schemes([labelled(text) for text in options.aqm]) if options.aqm else ()
-    try:
+    with resumable(options.out):
         execute.atlas(
             options.out,
             schemes=schemes,
@@ -53,10 +45,6 @@ def _atlas(options: argparse.Namespace) -> int:
             jobs=options.jobs,
             scheduler=options.scheduler,
             force=options.force,
-            say=lambda line: print(line, file=sys.stderr, flush=True),
+            say=text.say,
         )
-    except KeyboardInterrupt:
-        print("sojourn: interrupted; finished runs are kept, the same command continues", file=sys.stderr)
-        return INTERRUPTED
     print(Path(options.out) / execute.PAGE)
-    return 0

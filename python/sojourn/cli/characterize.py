@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_jobs
+from sojourn.cli.options import add_jobs, add_number, add_option, add_options, resumable
 from sojourn.cli.quantity import RATES, TIMES, in_base_unit
 from sojourn.model.scheme import as_schemes
 
-INTERRUPTED: Final = 130
 AGAINST: Final = "pfifo,codel,fq_codel"
+PLANS: Final = "replace plans in the folder that differ from those of this command"
 
 
 def add(verbs: Any) -> None:
@@ -27,37 +26,24 @@ def add(verbs: Any) -> None:
         epilog='example: sojourn characterize "pie target 10ms" --against codel,fq_codel --quick --out out/pie',
     )
     parser.add_argument("scheme", metavar="SCHEME", help='the scheme, as in "codel" or "pie target 10ms"')
-    parser.add_argument(
-        "--against",
-        default=AGAINST,
-        metavar="SCHEMES",
-        help=f"schemes beside it, separated by commas (default {AGAINST}); tail drop is always there",
-    )
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder of plans, finished runs and report")
-    parser.add_argument(
-        "--section",
-        action="append",
-        default=[],
-        metavar="N",
-        help="only this section of the RFC, as in 8.2.6; repeatable (default: all)",
-    )
+    against = f"schemes beside it, separated by commas (default {AGAINST}); tail drop is always there"
+    add_option(parser, "--against", "SCHEMES", against, default=AGAINST)
+    add_option(parser, "--out", "DIR", "folder of plans, finished runs and report", required=True)
+    add_options(parser, "--section", "N", "only this section of the RFC, as in 8.2.6; repeatable (default: all)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quick", action="store_true", help="5 replications, fewer values: some 2 minutes")
     how.add_argument("--full", action="store_true", help="10 replications and all values (the default)")
-    parser.add_argument("--rate", metavar="RATE", default="20 Mbit/s", help="of the bottleneck (default 20 Mbit/s)")
-    parser.add_argument("--rtt", metavar="TIME", default="100 ms", help="base round-trip time (default 100 ms)")
-    parser.add_argument(
-        "--buffer", type=int, metavar="N", help="buffer in packets (default: the bandwidth-delay product)"
-    )
+    add_option(parser, "--rate", "RATE", "of the bottleneck", default="20 Mbit/s")
+    add_option(parser, "--rtt", "TIME", "base round-trip time", default="100 ms")
+    add_number(parser, "--buffer", "buffer in packets (default: the bandwidth-delay product)")
     parser.add_argument("--no-cost", action="store_true", help="do not measure CPU time and memory (section 11)")
-    parser.add_argument(
-        "--force", action="store_true", help="replace plans in the folder that differ from those of this command"
-    )
+    parser.add_argument("--force", action="store_true", help=PLANS)
     add_jobs(parser, cluster=True)
     parser.set_defaults(command=_characterize)
 
 
-def _characterize(options: argparse.Namespace) -> int:
+def _characterize(options: argparse.Namespace) -> None:
+    from sojourn.results import text
     from sojourn.studies.characterize import execute, suite
     from sojourn.studies.characterize.networks import Setting
 
@@ -70,7 +56,7 @@ def _characterize(options: argparse.Namespace) -> int:
         rtt_ms=in_base_unit("--rtt", options.rtt, TIMES) * 1e3,
         buffer_packets=options.buffer,
     )
-    try:
+    with resumable(Path(options.out) / execute.STORE):
         page = execute.characterize(
             subject,
             [one for one in others if one.text != subject.text],
@@ -82,11 +68,6 @@ def _characterize(options: argparse.Namespace) -> int:
             jobs=options.jobs,
             scheduler=options.scheduler,
             force=options.force,
-            say=lambda line: print(line, file=sys.stderr, flush=True),
+            say=text.say,
         )
-    except KeyboardInterrupt:
-        place = Path(options.out) / execute.STORE
-        print(f"sojourn: interrupted; finished runs are in {place}, the same command continues", file=sys.stderr)
-        return INTERRUPTED
     print(page)
-    return 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 _SEEDS: Final = 2**64 - 1
@@ -31,6 +34,29 @@ def add_group(verbs: Any, name: str, description: str, what: str = "action") -> 
     """Add a verb that consists of actions, or what they are called, and return the place where these are added."""
     top = verbs.add_parser(name, description=description)
     return top.add_subparsers(title=f"{what}s", metavar=what.upper(), required=True)
+
+
+@contextmanager
+def resumable(place: str | Path | None) -> Iterator[None]:
+    """Say that the same command continues after an interruption, if this folder is there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if place is None or not Path(place).exists():
+            raise
+        raise KeyboardInterrupt(f"finished runs are in {place}, the same command continues") from None
+
+
+def add_option(parser: Any, name: str, metavar: str | None, text: str, **more: Any) -> None:
+    """Add an option with a value; its help text names a default that the text does not name."""
+    default = more.get("default")
+    is_named = default is None or "(default" in text
+    parser.add_argument(name, metavar=metavar, help=text if is_named else f"{text} (default {default})", **more)
+
+
+def add_options(parser: Any, name: str, metavar: str, text: str, **more: Any) -> None:
+    """Add an option that may be given several times."""
+    parser.add_argument(name, metavar=metavar, help=text, action="append", default=[], **more)
 
 
 class _Plugin(argparse.Action):
@@ -105,13 +131,18 @@ def add_json(parser: argparse.ArgumentParser, what: str = "print one JSON docume
     add_flag(parser, "--json", what)
 
 
-def add_number(parser: argparse.ArgumentParser, name: str, help: str, *, default: int | None = None) -> None:  # noqa: A002
-    """Add an option that takes a whole number; the help text names its default."""
-    text = help if default is None else f"{help} (default {default})"
-    parser.add_argument(name, type=int, default=default, metavar="N", help=text)
+def add_scenario(parser: argparse.ArgumentParser) -> None:
+    """Add the scenario as an argument."""
+    known = "a scenario file (TOML or JSON), or a name that `sojourn list scenarios` shows"
+    parser.add_argument("file", metavar="FILE", help=known)
 
 
-def add_seed(parser: argparse.ArgumentParser, of: str = "seed of the runs", *, default: int | None = None) -> None:
+def add_number(parser: Any, name: str, text: str, **more: Any) -> None:
+    """Add an option that takes a whole number."""
+    add_option(parser, name, "N", text, type=int, **more)
+
+
+def add_seed(parser: Any, of: str = "seed of the runs", *, default: int | None = None) -> None:
     """Add ``--seed``; without a default the scenario's."""
     text = f"{of} (default{': the seed of the scenario' if default is None else f' {default}'})"
     parser.add_argument("--seed", type=seed, default=default, metavar="S", help=text)

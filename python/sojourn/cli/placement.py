@@ -13,7 +13,7 @@ from sojourn.base import core, toml
 from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
 from sojourn.cli import topology
-from sojourn.cli.options import add_jobs, add_json, add_number, add_out
+from sojourn.cli.options import add_jobs, add_json, add_number, add_option, add_options, add_out, resumable
 from sojourn.plan import folder
 from sojourn.results import text
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "sojourn place 1"
 _OUT: Final = "out/place"
-_INTERRUPTED: Final = 130
 _FILES: Final = (
     "choices.csv",
     "tried.csv",
@@ -44,31 +43,20 @@ def add(verbs: Any) -> None:
         "command continues an interrupted search.",
         epilog="example: sojourn place --topology topohub:sndlib/abilene --budget 2 --objective p99_latency",
     )
-    parser.add_argument("--topology", required=True, metavar="TOPOLOGY", help=topology.SOURCE)
-    parser.add_argument(
-        "--budget", type=int, required=True, metavar="K", help="number of routers that get the scheme"
-    )
+    add_option(parser, "--topology", "TOPOLOGY", topology.SOURCE, required=True)
+    add_option(parser, "--budget", "K", "number of routers that get the scheme", type=int, required=True)
     parser.add_argument(
         "--objective",
         choices=("mean_latency", "p99_latency", "loss", "fct"),
         default="mean_latency",
         help="what to minimise (default mean_latency; fct implies --tcp transfers unless --tcp is given)",
     )
-    parser.add_argument(
-        "--scheme",
-        default="codel",
-        metavar="SCHEME",
-        help="scheme of the chosen routers' output queues (default codel)",
+    add_option(parser, "--scheme", "SCHEME", "scheme of the chosen routers' output queues", default="codel")
+    names = (
+        "a centrality to compare; repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
+        "betweenness, closeness, degree, random"
     )
-    parser.add_argument(
-        "--centrality",
-        action="append",
-        default=[],
-        dest="centralities",
-        metavar="NAME",
-        help="a centrality to compare; repeatable (default: all): load, queued, flow_betweenness, katz_flow, katz, "
-        "betweenness, closeness, degree, random",
-    )
+    add_options(parser, "--centrality", "NAME", names, dest="centralities")
     parser.add_argument(
         "--rule",
         action="store_true",
@@ -111,14 +99,9 @@ def run(options: argparse.Namespace) -> None:
     plan.check(case)
     question = _question(options)
     place = _open(options.out, question, force=options.force)
-    try:
-        with progress_bar(None, plan.runs + plan.fresh * (len(plan.names or placement.ALL) + 3)) as bar:
-            found = placement.search(
-                case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=bar.advance
-            )
-    except KeyboardInterrupt:
-        print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
-        raise SystemExit(_INTERRUPTED) from None
+    runs = plan.runs + plan.fresh * (len(plan.names or placement.ALL) + 3)
+    with resumable(place), progress_bar(None, runs) as bar:
+        found = placement.search(case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=bar.advance)
     _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]), question)
     if options.json:
         print(json.dumps(document(found), ensure_ascii=False, allow_nan=False))
@@ -129,7 +112,7 @@ def run(options: argparse.Namespace) -> None:
         f"{len(found.tried)} placements searched with {plan.replications} replications, judged on {plan.fresh} fresh "
         "ones; ± half-width of the 95 % interval."
     )
-    print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
+    text.say(f"{found.runs} new runs; the others were already in the folder")
     print(f"Report: {Path(options.out) / folder.REPORT}")
 
 

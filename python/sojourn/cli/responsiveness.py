@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from typing import Any
 
-from sojourn.cli.options import add_jobs, add_json, add_number, add_seed
+from sojourn.cli.options import add_jobs, add_json, add_number, add_option, add_options, add_scenario, add_seed
 
 REPLICATES = 3
 
@@ -21,28 +20,19 @@ def add(verbs: Any) -> None:
         "(means over replications with 95 % intervals). The scenario's own flows compete with the test.",
         epilog="example: sojourn responsiveness dumbbell --from left --to right --aqm 'pfifo limit 100p' --aqm codel",
     )
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="a scenario file (TOML or JSON), or a name that `sojourn list scenarios` shows",
-    )
-    parser.add_argument(
-        "--from", dest="from_", required=True, metavar="NODE", help="sends the load: the server of a download"
-    )
-    parser.add_argument("--to", required=True, metavar="NODE", help="receives it")
-    parser.add_argument(
+    add_scenario(parser)
+    add_option(parser, "--from", "NODE", "sends the load: the server of a download", dest="from_", required=True)
+    add_option(parser, "--to", "NODE", "receives it", required=True)
+    add_options(
+        parser,
         "--aqm",
-        action="append",
-        metavar="SCHEME",
-        help="a scheme as tc writes it, or LABEL=SCHEME, repeatable (default: the queues as written)",
+        "SCHEME",
+        "a scheme as tc writes it, or LABEL=SCHEME, repeatable (default: the queues as written)",
     )
-    parser.add_argument(
-        "--time-limit", default="80s", metavar="TIME", help="of the test, which looks at stability every 5 s (80s)"
-    )
-    parser.add_argument("--capacity", metavar="RATE", help="of the path (default: lowest rate of a link under test)")
-    parser.add_argument(
-        "--congestion-control", default="cubic", metavar="NAME", help="of the test's connections (default cubic)"
-    )
+    limit = "of the test, which looks at stability every 5 s (80s)"
+    parser.add_argument("--time-limit", metavar="TIME", help=limit, default="80s")
+    add_option(parser, "--capacity", "RATE", "of the path (default: lowest rate of a link under test)")
+    add_option(parser, "--congestion-control", "NAME", "of the test's connections", default="cubic")
     add_number(parser, "--replicates", "number of replications", default=REPLICATES)
     add_seed(parser)
     add_jobs(parser)
@@ -57,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
 
     found = responsiveness(
         options.file,
-        [labelled(text) for text in options.aqm] if options.aqm else None,
+        [labelled(text) for text in options.aqm] or None,
         from_=options.from_,
         to=options.to,
         test=ResponsivenessTest(time_limit=options.time_limit),
@@ -70,7 +60,5 @@ def run(options: argparse.Namespace) -> None:
     if not options.json:
         print(found)
         return
-    rows = found.table().to_dict("records")
-    for row in rows:
-        row |= {key: None for key, value in row.items() if isinstance(value, float) and math.isnan(value)}
-    print(json.dumps({"tests": rows}))
+    rows = found.table().astype(object)
+    print(json.dumps({"tests": rows.where(rows.notna(), None).to_dict("records")}))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sojourn.base import core, toml
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_number, add_out
+from sojourn.cli.options import add_number, add_options, add_out
 from sojourn.cli.tune import common
 from sojourn.plan import folder
 from sojourn.results import text
@@ -30,18 +30,12 @@ def add(verbs: Any) -> None:
         epilog="example: sojourn sensitivity red --scenario dumbbell --vary min=5p..20p --vary max=30p..100p "
         "--vary max_p=0.01..0.5:log --vary w --metric sojourn_ms_p99",
     )
-    parser.add_argument(
-        "scheme", metavar="SCHEME", help="a scheme as tc writes it; parameters that are not varied stay as given"
-    )
+    given = "a scheme as tc writes it; parameters that are not varied stay as given"
+    parser.add_argument("scheme", metavar="SCHEME", help=given)
     common(parser)
-    parser.add_argument(
-        "--metric",
-        action="append",
-        dest="metrics",
-        metavar="METRIC",
-        help=f"a metric; repeatable (default: {' and '.join(_METRICS)})",
-    )
-    parser.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="(default sobol)")
+    metric = f"a metric; repeatable (default: {' and '.join(_METRICS)})"
+    add_options(parser, "--metric", "METRIC", metric, dest="metrics")
+    parser.add_argument("--method", choices=tuple(_SAMPLES), default="sobol", help="(default sobol)")
     add_number(parser, "--samples", "number of base samples, a power of 2 for Sobol (default: Sobol 128, Morris 32)")
     add_number(parser, "--replicates", "replications of each point", default=2)
     add_out(parser, help="write a folder: indices, points, scenario, report.html")
@@ -67,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
             method=options.method,
             samples=options.samples or _SAMPLES[options.method],
             replications=options.replicates,
-            sets=options.sets or (),
+            sets=options.sets,
             seed=1 if options.seed is None else options.seed,
             jobs=options.jobs,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.base import core, toml
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_group, add_json, number, seed
+from sojourn.cli.options import add_group, add_json, add_number, add_option, add_seed, number
 
 if TYPE_CHECKING:
     from sojourn.studies.topology import Case
@@ -49,8 +49,8 @@ def add(verbs: Any) -> None:
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the traffic on a topology."""
     links = parser.add_argument_group("links")
-    links.add_argument(
-        "--capacity", metavar="RATE", help='rate of links whose speed the source does not give (default "20 Mbit/s")'
+    add_option(
+        links, "--capacity", "RATE", 'rate of links whose speed the source does not give (default "20 Mbit/s")'
     )
     links.add_argument(
         "--capacity-rule",
@@ -59,51 +59,30 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="which of them are faster: the same for all, or RATE times a power of two up to 16, next to the square "
         "root of the product of the ends' degrees, or of the link's betweenness, over the least (default uniform)",
     )
-    links.add_argument(
-        "--scale", type=number, default=1.0, metavar="X", help="multiply given speeds, as in 0.001 (default 1)"
+    add_option(links, "--scale", "X", "multiply given speeds, as in 0.001 (default 1)", type=number, default=1.0)
+    places = (
+        'of links with neither delay nor places (default "5 ms"); places give '
+        "the great circle at two thirds of the speed of light"
     )
-    links.add_argument(
-        "--delay",
-        metavar="TIME",
-        help='of links with neither delay nor places (default "5 ms"); places give '
-        "the great circle at two thirds of the speed of light",
-    )
+    add_option(links, "--delay", "TIME", places)
     traffic = parser.add_argument_group("traffic")
-    traffic.add_argument(
-        "--demands",
-        metavar="WHAT",
-        help="own, gravity, uniform or a CSV file of from, to, value (default: the topology's own, else gravity)",
-    )
-    traffic.add_argument(
-        "--routing", choices=("hops", "delay", "weight"), default="delay", help="what is shortest (default delay)"
-    )
-    traffic.add_argument(
-        "--routes", metavar="FILE", help="given routes: the routers of one route a line, with commas"
-    )
-    traffic.add_argument(
-        "--load",
-        type=number,
-        default=0.9,
-        metavar="X",
-        help="offered traffic of the busiest link over its capacity (default 0.9)",
-    )
-    traffic.add_argument("--flows", type=int, default=100, metavar="N", help="number of flows (default 100)")
-    traffic.add_argument("--udp", type=number, default=0.2, metavar="X", help="share of UDP flows (default 0.2)")
-    traffic.add_argument(
-        "--tcp",
-        choices=("bulk", "transfers"),
-        help="what TCP flows carry: data without end, or transfers that make up the load (default bulk)",
-    )
+    kinds = "own, gravity, uniform or a CSV file of from, to, value (default: the topology's own, else gravity)"
+    add_option(traffic, "--demands", "WHAT", kinds)
+    metrics = ("hops", "delay", "weight")
+    traffic.add_argument("--routing", choices=metrics, default="delay", help="what is shortest (default delay)")
+    add_option(traffic, "--routes", "FILE", "given routes: the routers of one route a line, with commas")
+    load = "offered traffic of the busiest link over its capacity"
+    add_option(traffic, "--load", "X", load, type=number, default=0.9)
+    add_number(traffic, "--flows", "number of flows", default=100)
+    add_option(traffic, "--udp", "X", "share of UDP flows", type=number, default=0.2)
+    carried = "what TCP flows carry: data without end, or transfers that make up the load (default bulk)"
+    traffic.add_argument("--tcp", choices=("bulk", "transfers"), help=carried)
     queues = parser.add_argument_group("queues and runs")
-    queues.add_argument(
-        "--base", default="pfifo", metavar="SCHEME", help="of every queue; pfifo alone holds --buffer (default)"
-    )
-    queues.add_argument("--buffer", default="100 ms", metavar="TIME", help='of pfifo alone (default "100 ms")')
-    queues.add_argument("--duration", default="12 s", metavar="TIME", help='of a run (default "12 s")')
-    queues.add_argument("--warm-up", default="4 s", metavar="TIME", help='of a run (default "4 s")')
-    queues.add_argument(
-        "--seed", type=seed, default=1, metavar="S", help="of the flows' choice and the runs (default 1)"
-    )
+    add_option(queues, "--base", "SCHEME", "of every queue; pfifo alone holds --buffer (default)", default="pfifo")
+    add_option(queues, "--buffer", "TIME", 'of pfifo alone (default "100 ms")', default="100 ms")
+    add_option(queues, "--duration", "TIME", 'of a run (default "12 s")', default="12 s")
+    add_option(queues, "--warm-up", "TIME", 'of a run (default "4 s")', default="4 s")
+    add_seed(queues, "of the flows' choice and the runs", default=1)
 
 
 def case(given: argparse.Namespace) -> tuple[Case, str]:

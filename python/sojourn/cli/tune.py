@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_jobs, add_number, add_out, seed
+from sojourn.cli.options import add_jobs, add_number, add_option, add_options, add_out, add_sets, resumable, seed
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
 from sojourn.results import notices, text
 
 _OUT = "out/tune"
-_INTERRUPTED = 130
-_TAKEN = (
-    "scenario",
-    "sets",
-    "train",
-    "holdout",
-    "minimise",
-    "maximise",
-    "vary",
-    "trials",
-    "fresh",
-    "seed",
-    "sampler",
-)
 
 
 def add(verbs: Any) -> None:
@@ -42,45 +28,30 @@ def add(verbs: Any) -> None:
     )
     tune.add_argument("what", metavar="SCHEME|FILE", help="a scheme as tc writes it, or a tuning in TOML (tune.toml)")
     common(tune)
-    tune.add_argument("--minimise", action="append", metavar="METRIC", help="a metric as an objective; repeatable")
-    tune.add_argument("--maximise", action="append", metavar="METRIC", help="a metric as an objective; repeatable")
-    tune.add_argument(
-        "--train", action="append", metavar="KEY=A,B", help="search on these variants of the scenario; repeatable"
-    )
-    tune.add_argument(
-        "--holdout",
-        action="append",
-        metavar="KEY=A,B",
-        help="variants for the final comparison only, as in flows=5,50; repeatable",
-    )
+    add_options(tune, "--minimise", "METRIC", "a metric as an objective; repeatable")
+    add_options(tune, "--maximise", "METRIC", "a metric as an objective; repeatable")
+    add_options(tune, "--train", "KEY=A,B", "search on these variants of the scenario; repeatable")
+    variants = "variants for the final comparison only, as in flows=5,50; repeatable"
+    add_options(tune, "--holdout", "KEY=A,B", variants)
     add_number(tune, "--trials", "number of parameter sets to try (default 60)")
-    add_number(tune, "--replicates", "replications of each trial (default 3)")
+    add_number(tune, "--replicates", "replications of each trial (default 3)", dest="replications")
     add_number(tune, "--fresh", "replications of the final comparison (default 10)")
-    tune.add_argument(
-        "--sampler", choices=("tpe", "nsga2", "random"), help="how parameter sets are chosen (default tpe)"
-    )
+    samplers = ("tpe", "nsga2", "random")
+    tune.add_argument("--sampler", choices=samplers, help="how parameter sets are chosen (default tpe)")
     add_out(tune, help="folder for results and report; the same tuning continues in it", default=_OUT)
     tune.set_defaults(command=run)
 
 
 def common(parser: argparse.ArgumentParser) -> None:
     """Add the options that a tuning shares with a sensitivity analysis."""
-    parser.add_argument("--scenario", metavar="FILE", help="a scenario file, or the name of a ready-made scenario")
-    parser.add_argument(
-        "--set",
-        action="append",
-        dest="sets",
-        metavar="KEY=VALUE",
-        help="override a value of the scenario; repeatable",
+    add_option(parser, "--scenario", "FILE", "a scenario file, or the name of a ready-made scenario")
+    add_sets(parser)
+    ranges = (
+        "a parameter and its range; repeatable: min=5p..50p, max_p=0.01..0.5:log, gentle=on|off, "
+        "or a name alone for a range around its default"
     )
-    parser.add_argument(
-        "--vary",
-        action="append",
-        metavar="NAME=RANGE",
-        help="a parameter and its range; repeatable: min=5p..50p, max_p=0.01..0.5:log, gentle=on|off, "
-        "or a name alone for a range around its default",
-    )
-    parser.add_argument("--seed", type=seed, metavar="S", help="seed of the search and of the runs (default 1)")
+    add_options(parser, "--vary", "NAME=RANGE", ranges)
+    add_option(parser, "--seed", "S", "seed of the search and of the runs (default 1)", type=seed)
     add_jobs(parser)
 
 
@@ -89,9 +60,8 @@ def run(options: argparse.Namespace) -> None:
     from sojourn.studies import tune
     from sojourn.studies.tune import page
 
-    given = {name: getattr(options, name) for name in _TAKEN if getattr(options, name) is not None}
-    if options.replicates is not None:
-        given["replications"] = options.replicates
+    names = {field.name for field in fields(tune.Plan)}
+    given = {name: value for name, value in vars(options).items() if name in names and value not in (None, [])}
     if options.what.endswith(".toml"):
         plan = tune.Plan.read(options.what, **given)
     else:
@@ -99,17 +69,14 @@ def run(options: argparse.Namespace) -> None:
             if name not in given:
                 raise SojournError(f"{wanted.split()[0]} is missing, as in {wanted}")
         plan = tune.Plan.from_document({"scheme": options.what, **given})
-    try:
+    with resumable(options.out):
         found = tune.run(plan, options.out, jobs=options.jobs, force=options.force)
-    except KeyboardInterrupt:
-        print(f"sojourn: interrupted; the same command continues from {options.out}", file=sys.stderr)
-        raise SystemExit(_INTERRUPTED) from None
     # Under one label: what acts with some values of the varied parameters is not told.
     tried = [Scheme(one.text, found.base) for one in found.trials if one.text != found.base]
     notices.tell(notices.inert_everywhere((one.document, [scheme]) for one in plan.settings for scheme in tried))
     print(_table(found))
     print("\n".join(text.paragraph(sentence) for sentence in page.headlines(found)))
-    print(f"{found.runs} new runs; the others were already in the folder", file=sys.stderr)
+    text.say(f"{found.runs} new runs; the others were already in the folder")
     print(f"Report: {Path(options.out) / folder.REPORT}")
 
 
