@@ -35,30 +35,8 @@ def run(
 ) -> str:
     """Compare :data:`SCHEMES` on the scenario ``home``, write a run folder, and return what a terminal shows.
 
-    Parameters
-    ----------
-    out
-        The folder; an earlier demonstration in it is replaced.
-    quick
-        3 replications in place of 10.
-    replicates
-        Number of replications, in place of both.
-    seed
-        Of all runs.
-    jobs
-        Number of threads.
-    command
-        What was typed, for the folder's meta data.
-
-    Returns
-    -------
-    str
-        A table, the verdict, the path of the report, and what to do next.
-
-    Raises
-    ------
-    SojournError
-        If the folder cannot be written.
+    There are 10 replications, with `quick` 3. An earlier demonstration in the folder is replaced. `command` is what
+    was typed, for the folder's meta data.
     """
     from sojourn.results import text
 

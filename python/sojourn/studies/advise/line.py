@@ -28,14 +28,8 @@ _FAST_MBIT_S: Final = 200.0
 class Site:
     """Who is behind a line: numbers of flows at the same time.
 
-    Parameters
-    ----------
-    downloads, uploads
-        That run all the time, half of them to the nearest server.
-    calls, games, web, video
-        Of each need.
-    has_hosts
-        Each flow has a host of its own; otherwise one host has all.
+    Downloads and uploads run all the time, half of them to the nearest server. With `has_hosts`, each flow has a host
+    of its own; otherwise one host has all.
     """
 
     downloads: int
@@ -59,24 +53,9 @@ SITES: Final[Mapping[str, Site]] = {
 class Line:
     """An access line and what passes it.
 
-    Parameters
-    ----------
-    down_mbit_s, up_mbit_s
-        Rates that the line has, framing included.
-    technology
-        Its framing, as :func:`sojourn.access` takes it.
-    rtt_ms
-        Smallest and largest base round-trip time.
-    needs
-        What the household does, of :data:`NEEDS`.
-    isp_buffer_ms
-        Length of the provider's and of the modem's queue, at the line's rate.
-    trace
-        A trace of the download's rate; `down_mbit_s` is its mean then.
-    least_mbit_s
-        With a trace: the rate that the line has in nine of ten seconds.
-    site
-        Who is behind it, of :data:`SITES`.
+    Rates include framing. The queues of the provider and of the modem have the length `isp_buffer_ms` at the line's
+    rate. With a trace of the download's rate, `down_mbit_s` is its mean, and the line has `least_mbit_s` in nine of
+    ten seconds.
     """
 
     down_mbit_s: float
@@ -146,15 +125,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Shaper:
-    """What stands at the gateway; None for a direction without one.
-
-    Parameters
-    ----------
-    scheme
-        As tc writes it, without a rate.
-    down_mbit_s, up_mbit_s
-        Rates, framing included.
-    """
+    """What stands at the gateway: a scheme as tc writes it, and rates, framing included; None for no shaper."""
 
     scheme: str
     down_mbit_s: float | None

@@ -91,21 +91,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Advice:
-    """The answer.
-
-    Parameters
-    ----------
-    line, platform
-        The question.
-    today
-        Without a shaper.
-    best
-        The recommendation; None where nothing is to be gained.
-    second
-        The best setting of another scheme.
-    tried
-        Every setting.
-    """
+    """The answer: the line today, the best setting (None if nothing is to be gained), the best of another scheme."""
 
     line: Line
     platform: str
@@ -140,23 +126,9 @@ class Advice:
 def advise(
     line: Line, platform: str = "linux", *, jobs: int | None = None, say: Callable[[str], None] = lambda _: None
 ) -> Advice:
-    """Search the gateway's setting for a line.
+    """Search the gateway's setting for a line, among the schemes that a platform of :data:`PLATFORMS` has.
 
-    Parameters
-    ----------
-    line
-        The line and what passes it.
-    platform
-        ``linux``, ``openwrt`` or ``sojournd``: only schemes that it has are proposed.
-    jobs
-        Number of threads.
-    say
-        Called with a line at every step.
-
-    Raises
-    ------
-    SojournError
-        If the platform is unknown.
+    `say` is called with a line at every step. An unknown platform is refused.
     """
     if platform not in PLATFORMS:
         raise SojournError(suggest.unknown("platform", platform, PLATFORMS))

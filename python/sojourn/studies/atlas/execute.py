@@ -54,29 +54,11 @@ def atlas(
     force: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Atlas:
-    """Characterise many schemes by RFC 7928 and rank them need by need.
+    """Characterise many schemes by RFC 7928, by default all, and rank them need by need.
 
-    Parameters
-    ----------
-    out
-        Folder, made if it is not there: plans, store, ``index.html``, a page a scheme in ``schemes/``, a page a need
-        with its runs in ``needs/``, and ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated.
-    schemes
-        Which; by default every algorithm of the library.
-    needs
-        Which are ranked; only their networks are run.
-    setting
-        Rate, round-trip time and buffer.
-    with_cost
-        Measure CPU time.
-    replications
-        Of every network, at least 3.
-    jobs, scheduler
-        Threads, or a Dask cluster.
-    force
-        Replace plans in the folder that differ.
-    say
-        Called with a line at every step.
+    The folder gets plans, store, ``index.html``, a page a scheme in ``schemes/``, a page a need with its runs in
+    ``needs/``, and ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated. Only networks of the
+    given needs are run. `force` replaces plans that differ. `say` is called with a line at every step.
 
     Raises
     ------

@@ -16,15 +16,7 @@ _SIGNIFICANT: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A scheme's number for a need.
-
-    Parameters
-    ----------
-    estimate
-        With its interval.
-    rank
-        1 is best; None where the scheme has no value.
-    """
+    """A scheme's number for a need, and its rank: 1 is best, and None is of a scheme without a value."""
 
     estimate: Estimate
     rank: int | None
@@ -33,23 +25,10 @@ class Cell:
 def ranked(
     values: Mapping[str, Floats], *, lower: bool, of: Quantity = EXACT, repeated: Collection[str] = ()
 ) -> dict[str, Cell]:
-    """Rank schemes by one number a run.
+    """Rank schemes by one number a run, given by label in the order of replications, which are paired.
 
-    Parameters
-    ----------
-    values
-        By label, one a replication, in the same order; replications are paired.
-    lower
-        Whether low values are better.
-    of
-        What is known of the number.
-    repeated
-        Labels of schemes whose replications are one run repeated.
-
-    Returns
-    -------
-    dict of str to Cell
-        Ranks are by paired differences at the 5 % level, after Holm's correction over all pairs.
+    Ranks are by paired differences at the 5 % level, after Holm's correction over all pairs. `of` is what is known of
+    the number, and `repeated` are the schemes whose replications are one run repeated.
     """
     labels = [label for label, own in values.items() if own.size and np.isfinite(own).all()]
     pairs = [(a, b) for k, a in enumerate(labels) for b in labels[k + 1 :] if values[a].shape == values[b].shape]

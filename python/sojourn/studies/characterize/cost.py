@@ -39,15 +39,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a scheme costs more than tail drop.
-
-    Parameters
-    ----------
-    ns_a_packet
-        CPU time.
-    bytes_a_flow
-        Memory.
-    """
+    """What a scheme costs more than tail drop: CPU time, and memory."""
 
     ns_a_packet: Estimate
     bytes_a_flow: float

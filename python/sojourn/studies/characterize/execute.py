@@ -27,13 +27,7 @@ Say = Callable[[str], None]
 
 
 def everyone(subject: Scheme, against: Sequence[Scheme]) -> tuple[Scheme, ...]:
-    """Return the subject, the others and tail drop, each once.
-
-    Raises
-    ------
-    SojournError
-        If two have one label.
-    """
+    """Return the subject, the others and tail drop, each once; two of one label are refused."""
     made = [subject, *against]
     if all(one.algorithm != TAIL_DROP.algorithm for one in made):
         made.append(TAIL_DROP)
@@ -58,38 +52,12 @@ def characterize(
     force: bool = False,
     say: Say = lambda _: None,
 ) -> Path:
-    """Characterise a scheme by RFC 7928.
+    """Characterise a scheme by RFC 7928 beside others and tail drop, and return the report.
 
-    Parameters
-    ----------
-    subject
-        The scheme.
-    against
-        The schemes beside it; tail drop is added.
-    out
-        Folder, made if it is not there: ``plans/``, ``store/`` and ``index.html``. Runs that it holds are not
-        repeated.
-    scenarios
-        Which, in the order of the RFC.
-    setting
-        Rate, round-trip time, buffer and length.
-    is_quick
-        Five replications and fewer values of what varies, instead of ten.
-    with_cost
-        Measure CPU time and memory (section 11).
-    jobs
-        Number of threads.
-    scheduler
-        A Dask cluster instead.
-    force
-        Replace plans that differ, and write into a folder with other files.
-    say
-        Called with a line at every step.
-
-    Returns
-    -------
-    pathlib.Path
-        The report.
+    The folder gets ``plans/``, ``store/`` and ``index.html``; runs that it holds are not repeated. Quick
+    characterisations have five replications instead of ten, and fewer values of what varies. `with_cost` measures CPU
+    time and memory (section 11). `force` replaces plans that differ, and writes into a folder with other files. `say`
+    is called with a line at every step.
 
     Raises
     ------
@@ -136,10 +104,7 @@ def run_all(
 ) -> tuple[Found, ...]:
     """Write plans into a folder and run what its store does not hold.
 
-    Raises
-    ------
-    SojournError
-        A folder with other files, a plan there that differs, failed runs.
+    A folder with other files, a plan there that differs, and failed runs are refused.
     """
     if place.exists() and any(place.iterdir()) and not (place / PLANS).is_dir() and not force:
         raise SojournError(f"{place} holds other files; name another folder, or give --force")

@@ -27,20 +27,9 @@ _CONTROL: Final = ("parameter", "value", "default", "what it does")
 
 @dataclass(frozen=True)
 class Characterisation:
-    """All that a report shows.
+    """All that a report shows: the scenarios with their runs, in the order of the RFC, and costs by label.
 
-    Parameters
-    ----------
-    subject
-        The scheme that is characterised.
-    setting
-        Common to all networks.
-    found
-        The scenarios with their runs, in the order of the RFC.
-    costs
-        By label; empty where they were not measured.
-    document_names
-        The plan's file of each scenario.
+    `document_names` has the plan's file of each scenario, `skipped` why there is none.
     """
 
     subject: Scheme

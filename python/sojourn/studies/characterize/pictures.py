@@ -118,17 +118,9 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
 
 
 def one_sigma(x: Floats, y: Floats) -> Floats | None:
-    """Return the ellipse of one standard deviation of the maximum-likelihood Gaussian; None of one or two pairs.
+    """Return the ellipse of one standard deviation of the maximum-likelihood Gaussian, as corners of shape (90, 2).
 
-    Parameters
-    ----------
-    x, y
-        Pairs.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        The corners of a polygon, of shape (90, 2).
+    None of one or two pairs.
     """
     if len(x) < 3:
         return None

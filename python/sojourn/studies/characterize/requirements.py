@@ -9,19 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item.
-
-    Parameters
-    ----------
-    section
-        Of the RFC.
-    what
-        In words.
-    weight
-        must, should, recommended, may.
-    by
-        The scenarios that do it; empty for a section of text.
-    """
+    """One item with its weight, and the scenarios that do it; none for a section of text."""
 
     section: str
     what: str

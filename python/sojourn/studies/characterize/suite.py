@@ -349,10 +349,7 @@ SUITE: Final = (
 def chosen(sections: Sequence[str]) -> tuple[Scenario, ...]:
     """Return the scenarios of some sections of the RFC, all by default; ``8.2`` means all below it.
 
-    Raises
-    ------
-    SojournError
-        If a section has none.
+    A section without a scenario is refused.
     """
     if not sections:
         return SUITE

@@ -24,17 +24,7 @@ PIVOTS: Final = 256
 
 @dataclass(frozen=True)
 class Centrality:
-    """A way of ranking routers.
-
-    Parameters
-    ----------
-    name
-        On the command line and in tables.
-    meaning
-        What it is, in words.
-    scores
-        Of a case; shape (routers,), larger comes first.
-    """
+    """A way of ranking the routers of a case: of `scores`, shape (routers,), the larger comes first."""
 
     name: str
     meaning: str

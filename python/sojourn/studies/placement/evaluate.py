@@ -24,19 +24,7 @@ Placement: TypeAlias = frozenset[int]
 
 @dataclass(frozen=True)
 class Objective:
-    """An objective that a placement minimises.
-
-    Parameters
-    ----------
-    name
-        On the command line.
-    title, unit
-        In tables; a value times `scale` is in `unit`.
-    scale
-        See `unit`.
-    meaning
-        What is computed.
-    """
+    """An objective that a placement minimises: a value times `scale` is in `unit`."""
 
     name: str
     title: str
@@ -120,13 +108,7 @@ class Evaluator:
     def values(
         self, placements: Sequence[Placement], replications: Collection[int]
     ) -> dict[Placement, dict[str, Floats]]:
-        """Return each placement's measures by replication; all see the same traffic in the same replication.
-
-        Raises
-        ------
-        SojournError
-            If a run fails, or the command is interrupted.
-        """
+        """Return each placement's measures by replication; all see the same traffic in the same replication."""
         wanted = [(placement, k) for placement in dict.fromkeys(placements) for k in replications]
         missing = [key for key in wanted if key not in self._found]
         if self._tick:

@@ -24,17 +24,7 @@ _MOST_LINKS: Final = 200
 
 
 def render(found: Found, *, demands: str, command: Sequence[str]) -> str:
-    """Return the page; it depends only on the search's result.
-
-    Parameters
-    ----------
-    found
-        The result.
-    demands
-        A text that says where the demands come from.
-    command
-        The command that repeats the search.
-    """
+    """Return the page; `demands` says where these come from, and `command` repeats the search."""
     case, plan, net = found.case, found.plan, found.case.topology
     kind = "Not a map: places are not known, springs lay the routers out"
     if picture.is_placed(net):

@@ -62,17 +62,7 @@ def allocation(case: Case) -> dict[Direction, float]:
 
 @dataclass(frozen=True)
 class Relief:
-    """What the rule knows of a case.
-
-    Parameters
-    ----------
-    flows
-        Number of flows on each full direction of a link.
-    tcp
-        Of these, TCP.
-    routers
-        Those with a full link, in order.
-    """
+    """The number of flows on each full direction of a link, those that are TCP, and the routers with a full link."""
 
     flows: Mapping[Direction, int]
     tcp: Mapping[Direction, int]
@@ -113,12 +103,7 @@ class Relief:
 def choose(case: Case, budget: int) -> frozenset[int]:
     """Return the routers with which the rule expects the least delay; of equals, those with the lower indices.
 
-    Parameters
-    ----------
-    case
-        Topology and traffic; only its links, routes and numbers of flows are read.
-    budget
-        Number of routers.
+    Of the case only links, routes and numbers of flows are read.
     """
     of = Relief.of(case)
     others = [router for router in range(len(case.topology.nodes)) if router not in of.routers]

@@ -89,15 +89,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Choice:
-    """A placement and how it was found.
-
-    Parameters
-    ----------
-    name
-        Of the centrality or search.
-    routers
-        The placement.
-    """
+    """A placement, and the centrality or search that found it."""
 
     name: str
     routers: Placement

@@ -245,13 +245,7 @@ def distance_km(a: Node, b: Node) -> float | None:
 
 
 def optional(package: str, what: str) -> Any:
-    """Import a package of the extra `place`; `what` needs it.
-
-    Raises
-    ------
-    SojournError
-        If it is not installed.
-    """
+    """Import a package of the extra `place`, or say that `what` needs it."""
     try:
         return importlib.import_module(package)
     except ImportError:

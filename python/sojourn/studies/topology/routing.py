@@ -86,10 +86,7 @@ def _costs(topology: Topology, metric: str) -> NDArray[np.float64]:
 def read_routes(path: str | Path, topology: Topology) -> dict[tuple[int, int], Route]:
     """Read routes from a file: a line is the routers of one route, with commas between; ``#`` begins a comment.
 
-    Raises
-    ------
-    SojournError
-        If the file cannot be read, a router or a link is not there, or a route comes twice.
+    A router or a link that is not there, and a route that comes twice, are refused.
     """
     try:
         text = foreign.read_text(path)

@@ -24,18 +24,8 @@ Tick: TypeAlias = Callable[[int], None]
 class Evaluator:
     """Runs schemes on settings with common random numbers, and remembers.
 
-    Parameters
-    ----------
-    settings
-        All that will be asked for.
-    names
-        Of the metrics to keep.
-    jobs
-        Number of threads; it changes no number.
-    log
-        A file that keeps every finished evaluation, a line each. A line that a kill cut short is dropped.
-    tick
-        Called with the number of runs that have been finished or found in the log.
+    Every finished evaluation is a line in `log`, of which a line that a kill cut short is dropped. `tick` is called
+    with the number of runs that have been finished or found there.
     """
 
     def __init__(
@@ -55,13 +45,7 @@ class Evaluator:
     def values(
         self, texts: Sequence[str], setting: Setting, *, seed: int, replications: int
     ) -> list[dict[str, Floats]]:
-        """Return each scheme's metrics by replication; schemes see the same traffic in the same replication.
-
-        Raises
-        ------
-        SojournError
-            A scheme that the scenario refuses.
-        """
+        """Return each scheme's metrics by replication; schemes see the same traffic in the same replication."""
         keys: list[Key] = [(text, self._digests[id(setting)], seed, replications) for text in texts]
         missing = list(dict.fromkeys(key for key in keys if key not in self._found))
         if missing:
@@ -91,13 +75,7 @@ class Evaluator:
 
 
 def check_metric(name: str) -> str:
-    """Return the name of a metric that a run has.
-
-    Raises
-    ------
-    SojournError
-        If there is none of that name.
-    """
+    """Return the name of a metric that a run has; another one is refused."""
     known = [metric for scope, metric in metrics.catalogue() if scope in ("run", "queue")]
     if metrics.split(name)[0] not in known:
         raise SojournError(

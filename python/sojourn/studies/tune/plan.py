@@ -26,15 +26,7 @@ SAMPLERS: Final = ("tpe", "nsga2", "random")
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric and its better side.
-
-    Parameters
-    ----------
-    name
-        Of a run's metric.
-    better
-        ``lower`` or ``higher``.
-    """
+    """A metric and its better side."""
 
     name: str
     better: Literal["lower", "higher"]
@@ -191,12 +183,7 @@ class Plan:
     def read(cls, file: str | Path, **instead: Any) -> Plan:
         """Read a plan from a TOML file; `instead` replaces what it says.
 
-        A scenario beside the file is meant before one of that name elsewhere.
-
-        Raises
-        ------
-        SojournError
-            If it is not one.
+        A scenario beside the file is meant before one of that name elsewhere. What is no plan is refused.
         """
         try:
             text = foreign.read_text(file)
@@ -210,13 +197,7 @@ class Plan:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], source: str = "tuning") -> Plan:
-        """Make a plan from a document.
-
-        Raises
-        ------
-        SojournError
-            Unknown or missing keys, or values of the wrong kind.
-        """
+        """Make a plan from a document; unknown or missing keys and values of the wrong kind are refused."""
         known = [field.name for field in fields(cls)]
         for key in document:
             if key not in known:

@@ -28,18 +28,10 @@ _BESIDES: Final = (
 
 @dataclass(frozen=True)
 class Trial:
-    """One point of the search.
+    """One point of the search, as values and as a scheme.
 
-    Parameters
-    ----------
-    number
-        From 0.
-    point
-        The parameters' values.
-    text
-        The scheme.
-    scores
-        One an objective: the mean over the training scenarios, relative to the scheme as given where that is above 0.
+    It has a score for each objective: the mean over the training scenarios, relative to the scheme as given where
+    that is above 0.
     """
 
     number: int

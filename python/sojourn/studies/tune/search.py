@@ -91,13 +91,7 @@ def run(
 
 
 def import_optuna() -> Any:
-    """Import Optuna.
-
-    Raises
-    ------
-    SojournError
-        If it is not installed.
-    """
+    """Import Optuna, or say how to install it."""
     try:
         import optuna
     except ImportError:

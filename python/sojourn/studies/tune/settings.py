@@ -11,17 +11,7 @@ from sojourn.model.network import load
 
 @dataclass(frozen=True)
 class Setting:
-    """One scenario with its overrides.
-
-    Parameters
-    ----------
-    label
-        What tables call it.
-    document
-        The canonical scenario.
-    is_held_out
-        Whether the search never sees it.
-    """
+    """One scenario with its overrides, and whether the search never sees it."""
 
     label: str
     document: Document
@@ -29,24 +19,10 @@ class Setting:
 
 
 def settings(scenario: str, sets: Sequence[str], variants: Sequence[str], *, held_out: bool) -> tuple[Setting, ...]:
-    """Return a scenario once for each value of each variant.
+    """Return a scenario, by its file or name, once for each value of each variant.
 
-    Parameters
-    ----------
-    scenario
-        A file, or the name of a bundled scenario.
-    sets
-        Overrides of all.
-    variants
-        ``KEY=A,B``: one setting each for A and B; further overrides after ``;`` hold for all of it.
-        The key ``flows`` is the number of nodes at both ends of the flows.
-    held_out
-        Whether the search must not see them.
-
-    Raises
-    ------
-    SojournError
-        A bad scenario or override.
+    A variant ``KEY=A,B`` makes one setting each for A and B; further overrides after ``;`` hold for all of it. The
+    key ``flows`` is the number of nodes at both ends of the flows. Bad scenarios and overrides are refused.
     """
     made = []
     for variant in variants:

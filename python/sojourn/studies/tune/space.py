@@ -25,22 +25,10 @@ _SPAN: Final = {"probability": (10.0, 10.0), "packets": (5.0, 10.0)}
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One parameter with its range.
+    """One parameter with its range in `unit`, or the texts to choose from.
 
-    Parameters
-    ----------
-    name
-        Of the parameter.
-    low, high
-        Limits in `unit`; of a choice they are 0 and the number of choices less one.
-    unit
-        As the parameter is written: ``p``, ``ms``, or empty.
-    is_log
-        Whether it is drawn evenly in its logarithm.
-    is_whole
-        Whether only whole numbers are meant.
-    choices
-        Texts to choose from; empty for a number.
+    The limits of a choice are 0 and the number of choices less one. With `is_log` it is drawn evenly in its
+    logarithm.
     """
 
     name: str
@@ -77,10 +65,7 @@ class Factor:
 def parse(algorithm: str, text: str) -> Factor:
     """Read ``min=5p..50p``, ``max_p=0.01..0.5:log``, ``gentle=on|off``, or a name alone for its default range.
 
-    Raises
-    ------
-    SojournError
-        Unknown parameter, or a range that is not one.
+    Unknown parameters and what is no range are refused.
     """
     name, _, span = (part.strip() for part in text.partition("="))
     entry = next(entry for entry in core.aqms() if entry["name"] == algorithm)
@@ -119,12 +104,7 @@ def default(algorithm: str, parameter: Mapping[str, Any]) -> Factor:
 
     Probabilities, times and numbers go from a tenth of the default to ten times it on a logarithmic scale
     (probabilities to 1 at most), packets, bytes and counts from a fifth to ten times; a flag is on or off, a choice
-    any of its texts.
-
-    Raises
-    ------
-    SojournError
-        If the kind or the default gives no range.
+    any of its texts. A kind or a default that gives no range is refused.
     """
     name, kind = str(parameter["name"]), str(parameter["kind"])
     if kind == "flag":
