@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from sojourn.base.processors import cores
 from sojourn.cli import topology
 from sojourn.cli.options import add_jobs, add_json, add_number, add_option, add_options, add_out, resumable
 from sojourn.plan import folder
+from sojourn.plan.progress import phases_bar
 from sojourn.results import text
 
 if TYPE_CHECKING:
@@ -76,7 +78,6 @@ def run(options: argparse.Namespace) -> None:
     """Search a placement and print the table."""
     from sojourn.studies import placement
     from sojourn.studies.placement import evaluate, page
-    from sojourn.studies.tune.progress import progress_bar
 
     if options.jobs is not None and not 1 <= options.jobs <= 4096:
         raise SojournError(f"--jobs is {options.jobs}; allowed: 1 to 4096")
@@ -100,8 +101,9 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     place = _open(options.out, question, force=options.force)
     runs = plan.runs + plan.fresh * (len(plan.names or placement.ALL) + 3)
-    with resumable(place), progress_bar(None, runs) as bar:
-        found = placement.search(case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=bar.advance)
+    with resumable(place), phases_bar(None, runs) as bar:
+        tick = partial(bar.advance, bar.task_ids[0])
+        found = placement.search(case, plan, jobs=options.jobs or cores(), log=place / evaluate.LOG, tick=tick)
     _write(found, place, page.render(found, demands=demands, command=["sojourn", *sys.argv[1:]]), question)
     if options.json:
         print(json.dumps(document(found), ensure_ascii=False, allow_nan=False))
@@ -231,12 +233,5 @@ def _write(found: Found, place: Path, page: str, question: str) -> None:
     )
     best = found.case.placed(found.routers("best found"), found.plan.scheme)
     folder.write_text(place / "scenario.toml", toml.dumps({**best, "seed": found.plan.seed}))
-    meta = {
-        "format": FORMAT,
-        "version": core.version(),
-        "build": core.build(),
-        "date": folder.now(),
-        "question": question,
-    }
-    folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
+    folder.write_text(place / "meta.json", folder.stamp(FORMAT, question=question))
     folder.write_text(place / folder.REPORT, page)

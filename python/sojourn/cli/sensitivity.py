@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn.base import core, toml
+from sojourn.base import toml
 from sojourn.base.core import SojournError
 from sojourn.cli.options import add_number, add_options, add_out
 from sojourn.cli.tune import common
@@ -80,14 +79,7 @@ def write(found: Any, place: Path) -> None:
     """Write the files of an analysis into an empty folder."""
     from sojourn.studies.sensitivity.page import render
 
-    meta = {
-        "format": FORMAT,
-        "version": core.version(),
-        "build": core.build(),
-        "date": folder.now(),
-        "parts": list(_PARTS),
-    }
-    (place / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
+    (place / "meta.json").write_text(folder.stamp(FORMAT, parts=_PARTS), encoding="utf-8")
     (place / "scenario.toml").write_text(toml.dumps(found.setting.document), encoding="utf-8")
     heads = ["metric", "parameter", "first", "first_half_width", "total", "total_half_width"]
     table = [

@@ -84,12 +84,12 @@ class Scheme:
     @property
     def title(self) -> str:
         """The algorithm's name in prose: ``FQ-CoDel``."""
-        return str(_entry(self.algorithm).get("title", self.algorithm))
+        return str(entry_of(self.algorithm).get("title", self.algorithm))
 
     def parameters(self) -> tuple[Parameter, ...]:
         """Return every parameter with the value that it runs with, defaults included."""
         given = _given(self.canonical)
-        known = {str(p["name"]): _shown(p["default"]) for p in _entry(self.algorithm).get("parameters", ())}
+        known = {str(p["name"]): _shown(p["default"]) for p in entry_of(self.algorithm).get("parameters", ())}
         extra = [Parameter(name, value, False) for name, value in given.items() if name not in known]
         return (
             *extra,
@@ -182,7 +182,7 @@ def _canonical(text: str) -> str:
 
 def _with_present_presets(text: str, algorithm: str) -> str:
     """Return a text whose preset has its present name: what is recorded says which kernel `linux` was."""
-    former = _entry(algorithm).get("former_presets", {})
+    former = entry_of(algorithm).get("former_presets", {})
     return re.sub(r"(?<=\bpreset )\S+", lambda name: str(former.get(name[0], name[0])), text)
 
 
@@ -226,7 +226,7 @@ def with_parameters(scheme: Scheme, parameters: Mapping[str, str | float | bool]
     """
     if not parameters:
         return scheme
-    known = {str(p["name"]) for p in _entry(scheme.algorithm).get("parameters", ())}
+    known = {str(p["name"]) for p in entry_of(scheme.algorithm).get("parameters", ())}
     for name in parameters:
         if name not in known and name != "preset":
             raise SchemeError(f"{scheme.algorithm}: {suggest.unknown('parameter', name, sorted(known))}")
@@ -293,20 +293,21 @@ def _parsed(label: str) -> Scheme | None:
         return None
 
 
-def _entry(name: str) -> core.Document:
+def entry_of(name: str) -> core.Document:
+    """Return what the library says of an algorithm; nothing of an unknown one."""
     return next((entry for entry in core.aqms() if entry["name"] == name), {})
 
 
 def _is_algorithm(name: str) -> bool:
-    return bool(_entry(name))
+    return bool(entry_of(name))
 
 
 def _given(text: str) -> dict[str, str]:
     """Split a canonical text into its parameters and their values; a flag has the value ``on`` or ``off``."""
     name, *words = unversioned(text).split() or [""]
-    known = {str(p["name"]) for p in _entry(name).get("parameters", ())} | {"preset"}
+    known = {str(p["name"]) for p in entry_of(name).get("parameters", ())} | {"preset"}
     values: dict[str, list[str]] = {}
-    flags = {f"no{p['name']}": str(p["name"]) for p in _entry(name).get("parameters", ()) if p["kind"] == "flag"}
+    flags = {f"no{p['name']}": str(p["name"]) for p in entry_of(name).get("parameters", ()) if p["kind"] == "flag"}
     current: list[str] = []
     for word in words:
         if word in flags:

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import foreign, provided, toml, whole_files
+from sojourn.base.core import build, version
 from sojourn.base.errors import SojournError, StoreError
 from sojourn.model.scheme import Scheme
 from sojourn.results import tables
@@ -192,6 +193,12 @@ def now() -> str:
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     moment = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return moment.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def stamp(form: str, **more: Any) -> str:
+    """Return the text of a study's ``meta.json``: its format, what made it, and when."""
+    meta = {"format": form, "version": version(), "build": build(), "date": now(), **more}
+    return json.dumps(meta, indent=2) + "\n"
 
 
 def read(folder: str | Path, kind: type[Results]) -> Results:

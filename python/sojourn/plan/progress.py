@@ -36,21 +36,29 @@ def fraction_bar(wanted: bool | None, runs: int) -> Iterator[Callable[[int, floa
     if not is_shown(wanted):
         yield None
         return
-    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    times = (TimeRemainingColumn(), TextColumn("left,"), TimeElapsedColumn(), TextColumn("elapsed"))
-    with _bar("simulating", 1.0, 0, *times) as bar:
+    with _bar("simulating", 1.0, 0, *_times()) as bar:
         yield lambda finished, fraction: bar.update(
             bar.task_ids[0], completed=fraction, description=f"{finished} of {runs} run{'s' * (runs > 1)}"
         )
 
 
-def _bar(text: str, total: float, completed: int, *more: ProgressColumn) -> Progress:
+def phases_bar(wanted: bool | None, runs: int) -> Progress:
+    """Return a bar of runs in several phases, the first with so many."""
+    return _bar("searching", runs, 0, *_times(), is_shown=is_shown(wanted))
+
+
+def _times() -> tuple[ProgressColumn, ...]:
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return TimeRemainingColumn(), TextColumn("left,"), TimeElapsedColumn(), TextColumn("elapsed")
+
+
+def _bar(text: str, total: float, completed: int, *more: ProgressColumn, is_shown: bool = True) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), *more)
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown)
     bar.add_task(text, total=total, completed=completed)
     return bar
 

@@ -108,7 +108,7 @@ def number(one: Outcome, name: str) -> str:
     found, runs = one.estimate(name), len(one.values[name])
     if not found.replications:
         return f"none in {runs} runs"
-    text = metrics.written(found).replace("-", "−")
+    text = metrics.shown(found)
     return text if found.replications == runs else f"{text} (none in {runs - found.replications} of {runs} runs)"
 
 

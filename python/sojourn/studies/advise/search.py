@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -211,35 +210,25 @@ def _preferred(line: Line, outcomes: Sequence[Outcome]) -> Outcome:
 def _measured(line: Line, platform: str, shaper: Shaper | None, replications: int, jobs: int | None) -> Outcome:
     net = network(line, shaper, platform)
     results = run(net, replicates=replications, seed=1, jobs=jobs, series=None, progress=False)
-    rows = [_values(line, groups) for groups in _groups(results)]
-    values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Outcome(shaper, values, bool(results.repeated), line.rtt_ms[0])
+    return Outcome(shaper, _values(line, results), bool(results.repeated), line.rtt_ms[0])
 
 
-def _groups(results: Results) -> list[dict[str, dict[str, Any]]]:
-    """Return the metrics of every group, by replication."""
-    found = []
-    for _, part in results.groups.groupby("replication"):
-        found.append({str(row["group"]): {str(key): row[key] for key in row} for row in part.to_dict("records")})
-    return found
+def _values(line: Line, results: Results) -> dict[str, Floats]:
+    there = set(results.groups["group"])
 
-
-def _values(line: Line, groups: dict[str, dict[str, Any]]) -> dict[str, float]:
-    base = line.rtt_ms[0]
-
-    def of(metric: str, *names: str) -> list[float]:
-        return [float(groups[name].get(metric, math.nan)) for name in names if name in groups]
+    def of(metric: str, *groups: str) -> list[Floats]:
+        return [results.values(results.labels[0], metric, group) for group in groups if group in there]
 
     values = {
-        "latency": groups[PING]["rtt_ms_p99"] - base,
-        "latency_mean": groups[PING]["rtt_ms_mean"] - base,
+        "latency": of("rtt_ms_p99", PING)[0] - line.rtt_ms[0],
+        "latency_mean": of("rtt_ms_mean", PING)[0] - line.rtt_ms[0],
         # Pages and video too: what they take from the downloads is not lost.
-        "down": float(np.nansum(of("goodput_bit_s", "download_near", "download_far", "web", "video"))) / 1e6,
-        "up": float(np.nansum(of("goodput_bit_s", "upload_near", "upload_far"))) / 1e6,
+        "down": np.nansum(of("goodput_bit_s", "download_near", "download_far", "web", "video"), axis=0) / 1e6,
+        "up": np.nansum(of("goodput_bit_s", "upload_near", "upload_far"), axis=0) / 1e6,
     }
     # NaN where a need was simulated but has no value, such as the load time when no page was loaded to its end.
     if own := of("voip_mos", "call_down", "call_up"):
-        values["mos"] = float(np.min(own))
+        values["mos"] = np.min(own, axis=0)
     for name, metric, group, scale in (
         ("game", "delay_above_50_ms_ratio", "game_down", 100.0),
         ("page", "page_load_s_mean", "web", 1.0),

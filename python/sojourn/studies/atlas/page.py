@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sojourn.base import core
+from sojourn.model.scheme import Scheme, entry_of
 from sojourn.results import metrics
 from sojourn.studies.atlas import pictures
+from sojourn.studies.atlas.data import Atlas
+from sojourn.studies.atlas.needs import Need
+from sojourn.studies.atlas.ranks import Cell
+from sojourn.studies.characterize.networks import Setting
 from sojourn.view.report import page
 from sojourn.view.report.sections import Drawing, Section, tag
-
-if TYPE_CHECKING:
-    from sojourn.model.scheme import Scheme
-    from sojourn.studies.atlas.data import Atlas
-    from sojourn.studies.atlas.needs import Need
-    from sojourn.studies.atlas.ranks import Cell
-    from sojourn.studies.characterize.networks import Setting
-
 
 SCHEMES: Final = "schemes"
 NEEDS: Final = "needs"
@@ -32,10 +29,7 @@ def file_name(label: str) -> str:
 
 def number(need: Need, cell: Cell) -> str:
     """Return the number of a cell with the half-width of its interval."""
-    found = cell.estimate
-    if found.replications == 0:
-        return "–"
-    return metrics.written(found, places=need.digits).replace("-", "−")
+    return metrics.shown(cell.estimate, places=need.digits)
 
 
 def overview(whole: Atlas, setting: Setting) -> str:
@@ -123,7 +117,7 @@ def of_scheme(whole: Atlas, one: Scheme) -> str:
         value = _to_runs(whole, need, one.label, _with_unit(need, own), up="../")
         rows.append((need.title, need.question, value, rank, among))
     heads = ("Need", "What is measured", "Value", "Rank", "Best")
-    entry = _entry(one)
+    entry = entry_of(one.algorithm)
     ranks = {need.title: whole.cells[need.name][one.label].rank for need in whole.needs}
     strong = [title for title, rank in ranks.items() if rank == 1]
     weak = [title for title, rank in ranks.items() if rank is not None and rank > 0.75 * len(whole.schemes)]
@@ -201,12 +195,8 @@ def _to_runs(whole: Atlas, need: Need, label: str, shown: str, up: str = "") -> 
     return tag("a", shown, href=f"{up}{NEEDS}/{need.name}.html#{file_name(label)}")
 
 
-def _entry(one: Scheme) -> core.Document:
-    return next(entry for entry in core.aqms() if entry["name"] == one.algorithm)
-
-
 def _links(whole: Atlas) -> list[tuple[object, ...]]:
+    links = [tag("a", one.label, href=f"{SCHEMES}/{file_name(one.label)}.html") for one in whole.schemes]
     return [
-        (tag("a", one.label, href=f"{SCHEMES}/{file_name(one.label)}.html"), one.text, str(_entry(one)["summary"]))
-        for one in whole.schemes
+        (link, one.text, entry_of(one.algorithm)["summary"]) for link, one in zip(links, whole.schemes, strict=True)
     ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sojourn.base import core
 from sojourn.base.wording import listed
-from sojourn.model.scheme import Scheme
+from sojourn.model.scheme import Scheme, entry_of
 from sojourn.results import headline, metrics
 from sojourn.studies.characterize import pictures, requirements
 from sojourn.studies.characterize.cost import Cost
@@ -47,7 +47,7 @@ class Characterisation:
 
 def html(whole: Characterisation) -> str:
     """Return the report as one HTML page."""
-    subject = whole.subject
+    subject, about = whole.subject, entry_of(whole.subject.algorithm)
     others = ", ".join(one.label for one in whole.everyone if one.label != subject.label)
     replications = sorted({one.plan.replications for one in whole.found})
     found = Section("found", "What was found", (), (items(_headlines(whole)),))
@@ -56,7 +56,7 @@ def html(whole: Characterisation) -> str:
         (found, *_sections(whole)),
         kind="characterisation",
         lead=(
-            f"{_entry(subject)['title']}: {_entry(subject)['summary']}. This page characterises it by the "
+            f"{about['title']}: {about['summary']}. This page characterises it by the "
             f"guidelines of RFC 7928, "
             f"beside {others}. Each section gives a question, the network, the results with 95 % intervals, and a "
             f"sentence."
@@ -315,14 +315,10 @@ def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> s
     return f" Its {word} is {'; '.join(parts)}."
 
 
-def _entry(scheme: Scheme) -> core.Document:
-    return next(entry for entry in core.aqms() if entry["name"] == scheme.algorithm)
-
-
 def _scheduling(whole: Characterisation) -> Section:
     rows = []
     for one in whole.everyone:
-        entry = _entry(one)
+        entry = entry_of(one.algorithm)
         at = {
             "enqueue": "at arrival",
             "dequeue": "at departure",
@@ -394,7 +390,7 @@ def _cost(whole: Characterisation) -> Section:
 
 
 def _control(whole: Characterisation) -> Section:
-    entry = _entry(whole.subject)
+    entry = entry_of(whole.subject.algorithm)
     docs = {one["name"]: one for one in entry["parameters"]}
     rows = tuple(
         (one.name, str(one.value), str(docs[one.name]["default"]), docs[one.name]["doc"])

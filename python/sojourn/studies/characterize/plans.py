@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from sojourn import plan, stats
-from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.base.units import to_ns
 from sojourn.model.network import Network
-from sojourn.model.scheme import Scheme, with_parameters
+from sojourn.model.scheme import Scheme, entry_of, with_parameters
 from sojourn.plan import Plan
 from sojourn.plan.runner import compare
 from sojourn.studies.characterize.networks import Setting, text
@@ -35,10 +34,9 @@ def schemes(
     With `ecn` they mark, where they can. With `parameter`, only schemes that have such a time. A limit in packets or
     bytes is set in packets; a scheme without one keeps its own.
     """
-    kinds = {entry["name"]: {one["name"]: one for one in entry["parameters"]} for entry in core.aqms()}
     made = []
     for one in given:
-        own = kinds[one.algorithm]
+        own = _parameters(one)
         if parameter and own.get(parameter, {}).get("kind") != "time":
             continue
         words = one.text.split()
@@ -60,9 +58,8 @@ def first_queues(own: Sequence[Scheme], *, is_quick: bool) -> list[str]:
     In quick plans there is half of the first scheme's target, and the schemes but the first.
     """
     halved = []
-    kinds = {entry["name"]: {one["name"]: one for one in entry["parameters"]} for entry in core.aqms()}
     for one in own:
-        target = kinds[one.algorithm].get("target")
+        target = _parameters(one).get("target")
         if target is not None and target["kind"] == "time":
             words = one.text.split()
             given = words[words.index("target") + 1] if "target" in words else str(target["default"])
@@ -70,6 +67,10 @@ def first_queues(own: Sequence[Scheme], *, is_quick: bool) -> list[str]:
     if is_quick:
         return [*halved[:1], *(one.text for one in own[1:])]
     return [*halved, *(one.text for one in own)]
+
+
+def _parameters(one: Scheme) -> dict[str, Any]:
+    return {parameter["name"]: parameter for parameter in entry_of(one.algorithm)["parameters"]}
 
 
 def document(

@@ -89,7 +89,7 @@ class Evaluator:
         seed: int = 1,
         jobs: int = 1,
         log: Path | None = None,
-        tick: Callable[[int], None] | None = None,
+        tick: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._case = case
         self._scheme = core.parse_aqm(scheme)
@@ -111,8 +111,7 @@ class Evaluator:
         """Return each placement's measures by replication; all see the same traffic in the same replication."""
         wanted = [(placement, k) for placement in dict.fromkeys(placements) for k in replications]
         missing = [key for key in wanted if key not in self._found]
-        if self._tick:
-            self._tick(len(wanted) - len(missing))
+        self._tick(len(wanted) - len(missing))
         stop = core.Stop()
         with ThreadPoolExecutor(self._jobs) as pool:
             try:
@@ -141,8 +140,7 @@ class Evaluator:
     def _keep(self, key: tuple[Placement, int], values: dict[str, float]) -> None:
         self._found[key] = values
         self.runs += 1
-        if self._tick:
-            self._tick(1)
+        self._tick(1)
         if self._log is not None:
             line = {"case": self._digest, "routers": sorted(key[0]), "replication": key[1], "values": values}
             whole_files.append(self._log, [line])

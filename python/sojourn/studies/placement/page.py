@@ -123,10 +123,10 @@ def rows(found: Found) -> list[list[str]]:
         table.append(
             [
                 picture.words(choice.name),
-                _number(found.estimate(choice.name), scale),
-                "–" if is_best else f"{'+' if behind.mean > 0 else ''}{_number(behind, scale)}",
+                metrics.shown(found.estimate(choice.name), scale),
+                "–" if is_best else f"{'+' if behind.mean > 0 else ''}{metrics.shown(behind, scale)}",
                 "–" if choice.name in (NONE, EVERY) else _share(found.share(choice.name)),
-                _number(found.estimate(choice.name, GOODPUT), 1e-6),
+                metrics.shown(found.estimate(choice.name, GOODPUT), 1e-6),
                 _routers(found, choice.routers),
             ]
         )
@@ -142,8 +142,8 @@ def headlines(found: Found) -> list[str]:
     sentences = []
     if gain.excludes_zero and gain.mean > 0:
         sentences.append(
-            f"Best placement found: {names}. It lowers {what} by {_number(gain, objective.scale)} {objective.unit} "
-            f"against no router."
+            f"Best placement found: {names}. It lowers {what} by {metrics.shown(gain, objective.scale)} "
+            f"{objective.unit} against no router."
         )
     else:
         sentences.append(
@@ -187,10 +187,6 @@ def _is_worse(behind: Estimate) -> bool:
 def _base(found: Found) -> str:
     texts = {link["queue"] for link in found.case.document["links"]}
     return texts.pop() if len(texts) == 1 else "pfifo, by each link's rate"
-
-
-def _number(found: Estimate, scale: float) -> str:
-    return metrics.written(found, scale).replace("-", "−")
 
 
 def _share(found: Estimate) -> str:

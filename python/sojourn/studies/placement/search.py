@@ -204,7 +204,7 @@ def search(
     *,
     jobs: int = 1,
     log: Path | None = None,
-    tick: Callable[[int], None] | None = None,
+    tick: Callable[[int], None] = lambda _: None,
 ) -> Found:
     """Rank routers, search, and judge.
 

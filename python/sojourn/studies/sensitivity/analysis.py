@@ -21,9 +21,9 @@ from sojourn import stats
 from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
 from sojourn.model.scheme import Scheme
+from sojourn.plan.progress import phases_bar
 from sojourn.stats import Floats
 from sojourn.studies.tune.evaluate import Evaluator, check_metric
-from sojourn.studies.tune.progress import progress_bar
 from sojourn.studies.tune.settings import Setting, settings
 from sojourn.studies.tune.space import Factor, Point, parse, scheme_text
 
@@ -251,8 +251,10 @@ def run(
     (setting,) = settings(scenario, sets, (), held_out=False)
     problem, points = plan(names, method=method, samples=samples, seed=seed)
     texts = [_text(chosen.canonical, factors, row) for row in points]
-    with progress_bar(progress, len(texts) * replications) as bar:
-        evaluator = Evaluator([setting], wanted, jobs=cores() if jobs is None else jobs, log=None, tick=bar.advance)
+    with phases_bar(progress, len(texts) * replications) as bar:
+        evaluator = Evaluator(
+            [setting], wanted, jobs=jobs or cores(), tick=lambda runs: bar.advance(bar.task_ids[0], runs)
+        )
         found = []
         # In pieces, for the sake of the progress bar.
         for start in range(0, len(texts), 64):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 import xml.sax
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -223,41 +223,36 @@ def _graphml(text: str, source: str, name: str) -> Topology:
     return assemble(name, nodes, links).with_notes(_unread(handler.edges))
 
 
-def _degrees(data: Mapping[str, Any], key: str, most: float, source: str) -> float | None:
-    if not data.get(key):
+def _value(
+    data: Mapping[str, Any], key: str, source: str, is_good: Callable[[float], bool], allowed: str
+) -> float | None:
+    """Return a number of a node or an edge, None where it has none."""
+    if data.get(key) in (None, ""):
         return None
     value = _number(data[key])
-    if value is None or abs(value) > most:
-        raise SojournError(
-            f"{source}, line {data['']}: {key} is {data[key]!r}; allowed: degrees from -{most:g} to {most:g}"
-        )
+    if value is None or not is_good(value):
+        raise SojournError(f"{source}, line {data['']}: {key} is {data[key]!r}; allowed: {allowed}")
     return value
+
+
+def _degrees(data: Mapping[str, Any], key: str, most: float, source: str) -> float | None:
+    return _value(data, key, source, lambda value: abs(value) <= most, f"degrees from -{most:g} to {most:g}")
 
 
 def _speed(edge: Mapping[str, Any], source: str) -> int | None:
     """Return an edge's rate in bit/s as Topology Zoo writes it."""
-    if edge.get("LinkSpeedRaw"):
-        key, unit = "LinkSpeedRaw", ""
-    elif edge.get("LinkSpeed") and "LinkSpeedUnits" in edge:
-        key, unit = "LinkSpeed", edge["LinkSpeedUnits"]
-    else:
+    is_raw = bool(edge.get("LinkSpeedRaw"))
+    key, unit = ("LinkSpeedRaw", "") if is_raw else ("LinkSpeed", edge.get("LinkSpeedUnits"))
+    if not edge.get(key) or unit is None:
         return None
-    value = _number(edge[key])
     if unit not in _UNITS:
         raise SojournError(f"{source}, line {edge['']}: LinkSpeedUnits is {unit!r}; allowed: K, M, G, T")
-    if value is None or value * _UNITS[unit] < 1:
-        raise SojournError(f"{source}, line {edge['']}: {key} is {edge[key]!r}; allowed: a number above 0")
-    return round(value * _UNITS[unit])
+    value = _value(edge, key, source, lambda value: value * _UNITS[unit] >= 1, "a number above 0")
+    return round((value or 0) * _UNITS[unit])
 
 
 def _weight(data: Mapping[str, Any], source: str) -> float | None:
-    given = data.get("weight")
-    if given in (None, ""):
-        return None
-    value = _number(given)
-    if value is None or value <= 0:
-        raise SojournError(f"{source}, line {data['']}: weight is {given!r}; allowed: a number above 0")
-    return value
+    return _value(data, "weight", source, lambda value: value > 0, "a number above 0")
 
 
 def _as_rel(text: str, source: str, name: str) -> Topology:

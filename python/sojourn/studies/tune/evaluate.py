@@ -18,7 +18,6 @@ from sojourn.studies.tune.settings import Setting
 
 LOG: Final = "evaluations.jsonl"
 Key: TypeAlias = tuple[str, str, int, int]
-Tick: TypeAlias = Callable[[int], None]
 
 
 class Evaluator:
@@ -29,14 +28,20 @@ class Evaluator:
     """
 
     def __init__(
-        self, settings: Sequence[Setting], names: Sequence[str], *, jobs: int, log: Path | None, tick: Tick | None
+        self,
+        settings: Sequence[Setting],
+        names: Sequence[str],
+        *,
+        jobs: int,
+        log: Path | None = None,
+        tick: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._names = [*dict.fromkeys([*names, *metrics.MAIN])]
         self._jobs = jobs
         self._tick = tick
         self._log = log
         self._digests = {id(setting): _digest(setting) for setting in settings}
-        self._found: dict[tuple[str, str, int, int], Mapping[str, list[float | None]]] = {}
+        self._found: dict[Key, Mapping[str, list[float | None]]] = {}
         self.runs = 0
         """Runs simulated by this process."""
         if log is not None:
@@ -59,11 +64,13 @@ class Evaluator:
             for place, key in enumerate(missing):
                 part = documents[place * replications : (place + 1) * replications]
                 found = headline.measured(part, self._names)
-                self._found[key] = {name: [_number(value) for value in values] for name, values in found.items()}
+                self._found[key] = {
+                    name: [None if value is None else float(value) for value in values]
+                    for name, values in found.items()
+                }
             if self._log is not None:
                 whole_files.append(self._log, [{"key": key, "metrics": self._found[key]} for key in missing])
-        if self._tick:
-            self._tick(len(texts) * replications)
+        self._tick(len(texts) * replications)
         return [
             {name: np.asarray(numbers, dtype=np.float64) for name, numbers in self._found[key].items()}
             for key in keys
@@ -88,7 +95,3 @@ def check_metric(name: str) -> str:
 def _digest(setting: Setting) -> str:
     text = json.dumps([core.version(), setting.document], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)

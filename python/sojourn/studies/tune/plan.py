@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from sojourn.base import core, foreign, nesting, suggest, toml
 from sojourn.base.core import SojournError
 from sojourn.model.network import load
-from sojourn.model.scheme import Scheme
+from sojourn.model.scheme import Scheme, entry_of
 from sojourn.results import metrics
 from sojourn.studies.tune import space
 from sojourn.studies.tune.evaluate import check_metric
@@ -149,9 +149,8 @@ class Plan:
     def rivals(self) -> dict[str, str]:
         """Schemes that the result is compared with: as given, and the algorithm's published presets."""
         algorithm = Scheme(self.scheme).algorithm
-        entry = next(entry for entry in core.aqms() if entry["name"] == algorithm)
         found = {"as given" if self.base != algorithm else "defaults": self.base}
-        for preset in entry["presets"]:
+        for preset in entry_of(algorithm)["presets"]:
             try:
                 found[f"preset {preset}"] = core.parse_aqm(f"{algorithm} preset {preset}")
             except SojournError:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +15,10 @@ from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
 from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
+from sojourn.plan.progress import phases_bar
 from sojourn.stats import Floats
 from sojourn.studies.tune.evaluate import LOG, Evaluator
 from sojourn.studies.tune.plan import PLAN, Plan
-from sojourn.studies.tune.progress import Progress, progress_bar
 from sojourn.studies.tune.result import Trial, Tuning, candidates, scores
 from sojourn.studies.tune.space import Point, scheme_text
 
@@ -64,19 +63,22 @@ def run(
     place = None if out is None else _open(Path(out), plan, force=force)
     train = [setting for setting in plan.settings if not setting.is_held_out]
     total = (plan.trials + 1) * plan.replications * len(train)
-    with progress_bar(progress, total) as bar, _quiet(optuna):
+    with phases_bar(progress, total) as bar, _quiet(optuna):
         evaluator = Evaluator(
             plan.settings,
             [objective.name for objective in plan.objectives],
             jobs=cores() if jobs is None else jobs,
             log=None if place is None else place / LOG,
-            tick=bar.advance,
+            tick=lambda runs: bar.advance(bar.task_ids[0], runs),
         )
         searched: dict[tuple[str, str], Mapping[str, Floats]] = {}
-        study, trials, refused = _search(optuna, plan, evaluator, searched, bar)
+        study, trials, refused = _search(
+            optuna, plan, evaluator, searched, lambda text: bar.update(bar.task_ids[0], description=text)
+        )
         texts = [*dict.fromkeys([trial.text for trial in candidates(trials, plan.objectives)])]
         texts = [*dict.fromkeys([plan.base, *plan.rivals.values(), *texts])]
-        bar.phase("running the best again", len(texts) * plan.fresh * len(plan.settings))
+        again = len(texts) * plan.fresh * len(plan.settings)
+        bar.reset(bar.task_ids[0], total=again, description="running the best again")
         final: dict[tuple[str, str], Mapping[str, Floats]] = {}
         for setting in plan.settings:
             values = evaluator.values(texts, setting, seed=plan.seed ^ _FRESH_SEED, replications=plan.fresh)
@@ -106,7 +108,7 @@ def _search(
     plan: Plan,
     evaluator: Evaluator,
     searched: dict[tuple[str, str], Mapping[str, Floats]],
-    bar: Progress,
+    say: Callable[[str], object],
 ) -> tuple[Any, list[Trial], int]:
     """Draw and run the trials. A resumed search draws the same points again and finds their runs in the log."""
     train = [setting for setting in plan.settings if not setting.is_held_out]
@@ -147,7 +149,7 @@ def _search(
             else:
                 study.tell(drawn, state=optuna.trial.TrialState.FAIL)
                 refused += 1
-        bar.say(f"{len(trials)} of {plan.trials} trials")
+        say(f"{len(trials)} of {plan.trials} trials")
     if not trials:
         raise SojournError("no point of the ranges is a scheme that has every objective: change the ranges")
     return study, trials, refused
@@ -238,8 +240,7 @@ def _open(place: Path, plan: Plan, *, force: bool) -> Path:
     # The plan first: a folder with meta.json is complete enough to go on with.
     for name, text in files.items():
         folder.write_text(place / name, text)
-    meta = {"format": FORMAT, "version": core.version(), "build": core.build(), "date": folder.now()}
-    folder.write_text(place / "meta.json", json.dumps(meta, indent=2) + "\n")
+    folder.write_text(place / "meta.json", folder.stamp(FORMAT))
     return place
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.model.scheme import Scheme
+from sojourn.model.scheme import Scheme, entry_of
 
 Point: TypeAlias = dict[str, float | int | str]
 """A value for each factor: a number in the factor's unit, or the text of a choice."""
@@ -68,8 +68,7 @@ def parse(algorithm: str, text: str) -> Factor:
     Unknown parameters and what is no range are refused.
     """
     name, _, span = (part.strip() for part in text.partition("="))
-    entry = next(entry for entry in core.aqms() if entry["name"] == algorithm)
-    known = {str(parameter["name"]): parameter for parameter in entry["parameters"]}
+    known = {str(parameter["name"]): parameter for parameter in entry_of(algorithm)["parameters"]}
     if name not in known:
         raise SojournError(f"vary {text!r}: {algorithm} has no parameter `{name}`; it has: {', '.join(known)}")
     parameter = known[name]
