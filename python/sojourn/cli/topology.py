@@ -131,41 +131,23 @@ def run_show(given: argparse.Namespace) -> None:
 
     made, demands = case(given)
     net = made.topology
+    names = ("from", "to", "rate_bit_s", "delay_ms", "offered_bit_s", "load")
     rows = [
-        {
-            "from": net.nodes[a].name,
-            "to": net.nodes[b].name,
-            "rate_bit_s": rate,
-            "delay_ms": delay / 1e6,
-            "offered_bit_s": made.offered[a, b],
-            "load": made.utilisation((a, b)),
-        }
+        (net.nodes[a].name, net.nodes[b].name, link.rate_bit_s or 0, (link.delay_ns or 0) / 1e6, made.offered[a, b],
+         made.utilisation((a, b)))
         for link in net.links
-        for (a, b), rate, delay in (
-            (way, link.rate_bit_s or 0, link.delay_ns or 0) for way in (link.ends, link.ends[::-1])
-        )
-    ]
-    rows.sort(key=lambda row: -float(str(row["load"])))
+        for a, b in (link.ends, link.ends[::-1])
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -row[-1])
     if given.json:
-        print(json.dumps({"name": net.name, "nodes": len(net.nodes), "notes": [*net.notes], "links": rows}))
+        links = [dict(zip(names, row, strict=True)) for row in rows]
+        print(json.dumps({"name": net.name, "nodes": len(net.nodes), "notes": [*net.notes], "links": links}))
         return
-    print(
-        text.table(
-            ["from", "to", "Mbit/s", "delay, ms", "offered, Mbit/s", "load"],
-            [
-                [
-                    str(row["from"]),
-                    str(row["to"]),
-                    f"{float(str(row['rate_bit_s'])) / 1e6:g}",
-                    f"{float(str(row['delay_ms'])):.2f}",
-                    f"{float(str(row['offered_bit_s'])) / 1e6:.2f}",
-                    f"{float(str(row['load'])):.2f}",
-                ]
-                for row in rows
-            ],
-            numbers=True,
-        )
-    )
+    shown = [
+        [a, b, f"{rate / 1e6:g}", f"{delay:.2f}", f"{offered / 1e6:.2f}", f"{load:.2f}"]
+        for a, b, rate, delay, offered, load in rows
+    ]
+    print(text.table(["from", "to", "Mbit/s", "delay, ms", "offered, Mbit/s", "load"], shown, numbers=True))
     for note in (f"{net.name}: {len(net.nodes)} routers, {len(net.links)} links", demands, *net.notes, *made.words):
         print(f"{note}.")
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -46,6 +47,7 @@ _PAIR_BYTES: Final = 6000
 _OBJECT: Final = "300 B"
 """An object of one byte with the headers of its response."""
 
+_KINDS: Final = ("rpm", "foreign_rpm", "loaded_rpm")
 CONFIDENCE: Final = ("low", "medium", "high")
 """How far the test came: less than `moving_average` intervals of probing, no stability, stability."""
 
@@ -108,6 +110,10 @@ class ResponsivenessTest:
         return to_ns("time_limit", self.time_limit) // max(to_ns("interval", self.interval), 1)
 
 
+Rpm: TypeAlias = tuple[float, float, float]
+"""Responsiveness, that of foreign probes, and that of self probes."""
+
+
 def trimmed_mean(times_ms: Floats, share: float = 0.95) -> float:
     """Return the mean of the lowest share of some times; NaN of none.
 
@@ -122,9 +128,7 @@ def trimmed_mean(times_ms: Floats, share: float = 0.95) -> float:
     return float(np.sort(times_ms)[:kept].mean()) if times_ms.size else math.nan
 
 
-def round_trips_per_minute(
-    tcp_f: Floats, http_f: Floats, http_l: Floats, trimmed: float = 0.95
-) -> tuple[float, float, float]:
+def round_trips_per_minute(tcp_f: Floats, http_f: Floats, http_l: Floats, trimmed: float = 0.95) -> Rpm:
     """Return the responsiveness, that of foreign probes, and that of self probes (section 5.3.1.2).
 
     Parameters
@@ -177,9 +181,7 @@ class Outcome:
     confidence: str
 
 
-def evaluate(
-    goodputs: Floats, responsiveness: Callable[[int], tuple[float, float, float]], test: ResponsivenessTest
-) -> Outcome:
+def evaluate(goodputs: Floats, responsiveness: Callable[[int], Rpm], test: ResponsivenessTest) -> Outcome:
     """Return what the test reports (section 5.4), from what was measured in each interval.
 
     Parameters
@@ -204,7 +206,7 @@ def evaluate(
         return len(values) >= test.moving_average and bool(last.std() < test.tolerance * last[-1])
 
     averages: list[float] = []
-    found: list[tuple[float, float, float]] = []
+    found: list[Rpm] = []
     saturated = False
     for number in range(goodputs.size):
         averages.append(float(goodputs[max(number + 1 - test.moving_average, 0) : number + 1].mean()))
@@ -250,8 +252,8 @@ class Responsiveness:
         SojournError
             Unknown scheme or kind.
         """
-        if kind not in ("rpm", "foreign_rpm", "loaded_rpm"):
-            raise SojournError(suggest.unknown("kind", kind, ("rpm", "foreign_rpm", "loaded_rpm")))
+        if kind not in _KINDS:
+            raise SojournError(suggest.unknown("kind", kind, _KINDS))
         if label not in self.outcomes:
             raise SojournError(suggest.unknown("scheme", label, self.outcomes))
         return stats.estimate([getattr(one, kind) for one in self.outcomes[label]])
@@ -260,20 +262,18 @@ class Responsiveness:
         """Return every test: columns ``scheme``, ``replication`` and those of :class:`Outcome`."""
         import pandas as pd
 
-        names = ("rpm", "foreign_rpm", "loaded_rpm", "goodput_bit_s", "intervals", "confidence")
-        rows = [
-            (label, replication, *(getattr(one, name) for name in names))
+        return pd.DataFrame(
+            {"scheme": label, "replication": replication, **asdict(one)}
             for label, outcomes in self.outcomes.items()
             for replication, one in enumerate(outcomes)
-        ]
-        return pd.DataFrame(rows, columns=["scheme", "replication", *names])
+        )
 
     def __str__(self) -> str:
         from sojourn.results.text import table
 
         rows = []
         for label, outcomes in self.outcomes.items():
-            kinds = [self.rpm(label, kind) for kind in ("rpm", "foreign_rpm", "loaded_rpm")]
+            kinds = [self.rpm(label, kind) for kind in _KINDS]
             confidence = min((one.confidence for one in outcomes), key=CONFIDENCE.index)
             rows.append([label, *(metrics.written(one) for one in kinds), confidence])
         return table(["scheme", "RPM", "foreign RPM", "loaded RPM", "confidence"], rows)
@@ -405,19 +405,20 @@ def _outcomes(results: Results, label: str, test: ResponsivenessTest) -> list[Ou
         done_s = foreign["flow_start_s"].to_numpy(np.float64) + (startup_ms + way_back_ms) / 1e3
         answered_s, http_l = (probes[name].to_numpy(np.float64) for name in ("t_s", "value"))
 
-        def at(
-            number: int,
-            tcp_f: Floats = tcp_f,
-            http_f: Floats = http_f,
-            done_s: Floats = done_s,
-            answered_s: Floats = answered_s,
-            http_l: Floats = http_l,
-        ) -> tuple[float, float, float]:
-            to_s = (number + 1) * test.interval_s
-            from_s = to_s - test.moving_average * test.interval_s
-            of_foreign = (done_s > from_s) & (done_s <= to_s)
-            of_self = (answered_s > from_s) & (answered_s <= to_s)
-            return round_trips_per_minute(tcp_f[of_foreign], http_f[of_foreign], http_l[of_self], test.trimmed)
-
-        found.append(evaluate(goodput["value"].to_numpy(np.float64)[: test.intervals], at, test))
+        known = partial(_recent, test, (done_s, tcp_f, http_f), (answered_s, http_l))
+        found.append(evaluate(goodput["value"].to_numpy(np.float64)[: test.intervals], known, test))
     return found
+
+
+def _recent(
+    test: ResponsivenessTest, foreign: tuple[Floats, Floats, Floats], of_self: tuple[Floats, Floats], number: int
+) -> Rpm:
+    """Return the responsiveness in the moving average that ends with an interval; probes have their ends first."""
+    to_s = (number + 1) * test.interval_s
+    from_s = to_s - test.moving_average * test.interval_s
+
+    def within(ended_s: Floats, times: Floats) -> Floats:
+        return times[(ended_s > from_s) & (ended_s <= to_s)]
+
+    done_s, tcp_f, http_f = foreign
+    return round_trips_per_minute(within(done_s, tcp_f), within(done_s, http_f), within(*of_self), test.trimmed)

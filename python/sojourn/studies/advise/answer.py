@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,12 +185,7 @@ def data(advice: Advice) -> dict[str, Any]:
     def of(one: Outcome | None) -> dict[str, Any] | None:
         if one is None:
             return None
-        shaper = one.shaper
-        setting = (
-            None
-            if shaper is None
-            else {"scheme": shaper.scheme, "down_mbit_s": shaper.down_mbit_s, "up_mbit_s": shaper.up_mbit_s}
-        )
+        setting = None if one.shaper is None else asdict(one.shaper)
         values = {name: [x if np.isfinite(x) else None for x in own.tolist()] for name, own in one.values.items()}
         return {"shaper": setting, "values": values}
 

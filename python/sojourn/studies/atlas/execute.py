@@ -16,9 +16,8 @@ from sojourn.plan import Plan, folder
 from sojourn.results.text import frame_as_csv
 from sojourn.stats import Estimate
 from sojourn.studies.atlas import page
-from sojourn.studies.atlas.data import Atlas
 from sojourn.studies.atlas.needs import NEEDS, SCENARIOS, Need
-from sojourn.studies.atlas.ranks import Cell, ranked
+from sojourn.studies.atlas.ranks import Atlas, Cell, ranked
 from sojourn.studies.characterize import cost, plans
 from sojourn.studies.characterize.execute import run_all
 from sojourn.studies.characterize.networks import Setting

@@ -10,9 +10,8 @@ from sojourn.base import core
 from sojourn.model.scheme import Scheme, entry_of
 from sojourn.results import metrics
 from sojourn.studies.atlas import pictures
-from sojourn.studies.atlas.data import Atlas
 from sojourn.studies.atlas.needs import Need
-from sojourn.studies.atlas.ranks import Cell
+from sojourn.studies.atlas.ranks import Atlas, Cell
 from sojourn.studies.characterize.networks import Setting
 from sojourn.view.report import page
 from sojourn.view.report.sections import Drawing, Section, tag

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
+from sojourn.studies.atlas.ranks import Atlas
 from sojourn.view import charts
 from sojourn.view.canvas import Picture, is_wide, logarithmic, new_figure, points
 from sojourn.view.palette import INK, PAPER
-
-if TYPE_CHECKING:
-    from sojourn.studies.atlas.data import Atlas
 
 _COLOURS: Final = LinearSegmentedColormap.from_list("ranks", ["#7fc6a4", "#f4f1e6", "#e0a58c"])
 _ROW: Final = 0.235

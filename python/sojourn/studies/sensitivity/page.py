@@ -9,8 +9,10 @@ from typing import Any
 from sojourn.base import core
 from sojourn.model.scheme import Scheme
 from sojourn.results import metrics
-from sojourn.studies.sensitivity import picture
 from sojourn.studies.sensitivity.analysis import Sensitivity
+from sojourn.view import charts
+from sojourn.view.canvas import Picture
+from sojourn.view.palette import MUTED
 from sojourn.view.report import context, page
 from sojourn.view.report.sections import Drawing, Section, items, note, tag
 
@@ -28,7 +30,7 @@ def render(found: Sensitivity) -> str:
             "thirds), with its 95 % interval; σ: scatter of that change, from interactions and curvature."
         )
     document = found.setting.document
-    parts: list[object] = [items(headlines(found)), Drawing("bars-figure", picture.bars(found), caption)]
+    parts: list[object] = [items(headlines(found)), Drawing("bars-figure", bars(found), caption)]
     for name in found.metrics:
         table = Drawing(name, heads=("Parameter", *heads(found)), rows=rows(found, name))
         parts += [tag("h3", metrics.find(name).title), table]
@@ -59,6 +61,31 @@ def render(found: Sensitivity) -> str:
         ],
         made=core.version(),
     )
+
+
+def bars(found: Sensitivity) -> Picture:
+    """Draw the indices, a panel for each metric."""
+    is_sobol = found.method == "sobol"
+    labels = ("alone", "with interactions") if is_sobol else ("µ*", "σ")
+    with charts.panels(len(found.metrics), 2, 0.3, 0.9 + 0.42 * len(found.factors), sharey=True) as (figure, every):
+        for axes, metric in zip(every, map(metrics.find, found.metrics), strict=False):
+            scale = 1.0 if is_sobol else metric.scale
+            for row, index in enumerate(found.indices[metric.name]):
+                half = index.total_half if is_sobol else math.nan
+                for at, value, own, color in (
+                    (row - 0.19, index.first, index.first_half, charts.FIRST),
+                    (row + 0.19, index.total, half, charts.SECOND),
+                ):
+                    charts.bar(axes, value * scale, at, color, own * scale, height=0.34)
+            axes.axvline(0, color=MUTED, linewidth=1)
+            charts.title(axes, metric.title)
+            unit = f" ({metric.shown_unit})" if metric.shown_unit else ""
+            axes.set_xlabel("share of the variance" if is_sobol else f"mean size of the change{unit}")
+            charts.names(axes, [factor.name for factor in found.factors])
+        for color, label in zip((charts.FIRST, charts.SECOND), labels, strict=True):
+            every[0].barh(0, 0, color=color, label=label)
+        charts.legend(figure, every)
+    return figure
 
 
 def heads(found: Sensitivity) -> tuple[str, str]:

@@ -65,23 +65,17 @@ class Case:
 
     def placed(self, routers: Collection[int], scheme: str) -> Document:
         """Return the scenario with `scheme` in all output queues of `routers`."""
-        links = []
-        for table, link in zip(self.document["links"], self.topology.links, strict=True):
-            a, b = (end in routers for end in link.ends)
-            changed = {**({"queue": scheme} if a else {}), **({"reverse_queue": scheme} if b else {})}
-            links.append({**table, **changed})
-        return {**self.document, "links": links}
+        return self._marked(routers, {"queue": scheme})
 
     def under_test(self, routers: Collection[int]) -> Document:
         """Return the scenario with all output queues of `routers` under test."""
+        return self._marked(routers, {"under_test": True})
+
+    def _marked(self, routers: Collection[int], keys: Mapping[str, Any]) -> Document:
         links = []
         for table, link in zip(self.document["links"], self.topology.links, strict=True):
-            marks = {
-                key: True
-                for key, end in zip(("under_test", "reverse_under_test"), link.ends, strict=True)
-                if end in routers
-            }
-            links.append({**table, **marks})
+            ways = [way for way, end in zip(("", "reverse_"), link.ends, strict=True) if end in routers]
+            links.append({**table, **{f"{way}{key}": value for way in ways for key, value in keys.items()}})
         return {**self.document, "links": links}
 
 
