@@ -29,10 +29,10 @@ WARM_UP_S: Final = 60.0
 PAGE: Final = "index.html"
 DATA: Final = ("atlas.csv", "atlas.parquet")
 
-_NONE: Final = np.array([], dtype=np.float64)
 COST: Final = Need(
-    "cost", "CPU time", "CPU time a packet above tail drop, on this machine", "cost", "ns", True, lambda *_: _NONE, 0
-)
+    "cost", "CPU time", "CPU time a packet above tail drop, on this machine", "cost", "ns",
+    True, lambda *_: np.array([]), 0,
+)  # fmt: skip
 
 
 def every_scheme() -> tuple[Scheme, ...]:

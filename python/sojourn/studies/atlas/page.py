@@ -40,45 +40,32 @@ def overview(whole: Atlas, setting: Setting) -> str:
         value = _with_unit(need, whole.cells[need.name][first[0]]) if first else "–"
         best.append((need.title, f"{need.question}; {_better(need)}", ", ".join(first), value))
     numbers = [(label, *(_with_rank(whole, need, label) for need in whole.needs)) for label in labels]
+    ranked = (
+        "Each cell has the mean. Green is a good rank, red a bad one, and bold the first. A scheme's rank is one "
+        "more than the number of schemes that are significantly better: by paired differences at the 5 % level "
+        "after Holm's correction over all pairs. So schemes whose differences are not significant share a rank. "
+        "Rows are in the order of the mean rank, which weighs every need alike; your needs differ."
+    )
+    beaten_by_none = (
+        "For each need, the schemes that no other scheme beats significantly, and the number of the first of them."
+    )
+    tables = (
+        Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."),
+        _values("best", beaten_by_none, ("Need", "What is measured", "Best", "Value"), best),
+        Drawing(
+            "numbers",
+            None,
+            "Every number with its 95 % interval, and the rank.",
+            ("Scheme", *(need.title for need in whole.needs)),
+            numbers,
+            is_folded=True,
+        ),
+    )
+    links = _values("links", "Pages", ("Scheme", "Text", "What it does"), _links(whole))
     sections = (
-        Section(
-            "ranks",
-            "Need by scheme",
-            (
-                "Each cell has the mean. Green is a good rank, red a bad one, and bold the first. A scheme's rank is "
-                "one more than the number of schemes that are significantly better: by paired differences at the 5 % "
-                "level after Holm's correction over all pairs. So schemes whose differences are not significant "
-                "share a rank. Rows are in the order of the mean rank, which weighs every need alike; your needs "
-                "differ.",
-            ),
-            (
-                Drawing("ranks-picture", pictures.ranks(whole), "Means and ranks."),
-                Drawing(
-                    "best",
-                    None,
-                    "For each need, the schemes that no other scheme beats significantly, and the number of the "
-                    "first of them.",
-                    ("Need", "What is measured", "Best", "Value"),
-                    best,
-                    kind="",
-                ),
-                Drawing(
-                    "numbers",
-                    None,
-                    "Every number with its 95 % interval, and the rank.",
-                    ("Scheme", *(need.title for need in whole.needs)),
-                    numbers,
-                    is_folded=True,
-                ),
-            ),
-        ),
+        Section("ranks", "Need by scheme", (ranked,), tables),
         *_tradeoff(whole),
-        Section(
-            "schemes",
-            "Schemes",
-            ("Each scheme has a page with its ranks.",),
-            (Drawing("links", None, "Pages", ("Scheme", "Text", "What it does"), _links(whole), kind=""),),
-        ),
+        Section("schemes", "Schemes", ("Each scheme has a page with its ranks.",), (links,)),
     )
     return page(
         f"Atlas of {len(labels)} AQM schemes",

@@ -123,10 +123,10 @@ def anchor(section: str) -> str:
 
 def _setup(whole: Characterisation) -> Section:
     rows = [
-        (one.scenario.section, _first(one).split(" limit ")[-1].split()[0] if " limit " in _first(one) else "–",
-         *_times(one), str(one.plan.replications), whole.document_names[one.scenario.section])
+        (section, _limit(one), *_times(one), str(one.plan.replications), whole.document_names[section])
         for one in whole.found
-    ]  # fmt: skip
+        for section in [one.scenario.section]
+    ]
     text = (
         "All networks are dumbbells: groups of hosts with links of 10 Gbit/s, and one bottleneck. The queue of the "
         "bottleneck is under test. Its buffer is the bandwidth-delay "
@@ -143,8 +143,9 @@ def _setup(whole: Characterisation) -> Section:
     return Section("setup", "Setup (sections 3 and 4.1)", text, (table,))
 
 
-def _first(one: Found) -> str:
-    return one.plan.schemes[0].text
+def _limit(one: Found) -> str:
+    _, has_limit, rest = one.plan.schemes[0].text.rpartition(" limit ")
+    return rest.split()[0] if has_limit else "–"
 
 
 def _times(one: Found) -> tuple[str, str]:

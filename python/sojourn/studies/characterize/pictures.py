@@ -26,54 +26,35 @@ def drawn_network(document: dict[str, Any]) -> Picture:
     """Draw a dumbbell: what sends, the queues under test, and their rate."""
     flows, links = document["flows"], {link["name"]: link for link in document["links"]}
     counts = {node["name"]: node["count"] for node in document["nodes"]}
-    left = [flow for flow in flows if flow["to"] == "right"]
-    right = [flow for flow in flows if flow["to"] != "right"]
-    second = links.get("second")
-    height = 0.75 + 0.34 * max(len(left), len(right), 1)
-    with new_figure(WIDTH, height) as figure:
+    sides = {"left": [flow for flow in flows if flow["to"] == "right"]}
+    sides["right"] = [flow for flow in flows if flow["to"] != "right"]
+    routers = {"left": 4.6, "middle": 6.6, "right": 8.6} if "second" in links else {"left": 5.0, "right": 8.0}
+    with new_figure(WIDTH, 0.75 + 0.34 * max(*map(len, sides.values()), 1)) as figure:
         axes = figure.add_subplot()
         small: Any = {"color": INK, "fontsize": points(8.5)}
         axes.set_axis_off()
         axes.set_xlim(0, 10)
         axes.set_ylim(0, 1)
-        routers = [(4.6, "left"), (6.6, "middle"), (8.6, "right")] if second else [(5.0, "left"), (8.0, "right")]
-        spots = {name: x for x, name in routers}
-        for x, name in routers:
-            axes.text(x, 0.5, name, ha="center", va="center", color=INK, zorder=3,
-                      bbox={"boxstyle": "round,pad=0.35", "facecolor": PAPER, "edgecolor": INK})  # fmt: skip
-        for name in ("bottleneck", "second"):
-            if name in links:
-                link = links[name]
-                a, b = spots[link["from"]], spots[link["to"]]
-                axes.annotate(
-                    "",
-                    (b - 0.35, 0.5),
-                    (a + 0.35, 0.5),
-                    arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 2},
-                )
-                both = " (both ways)" if link.get("reverse_under_test") else ""
-                axes.text(
-                    (a + b) / 2,
-                    0.56,
-                    f"{link['rate']}{both}",
-                    ha="center",
-                    va="bottom",
-                    color=INK,
-                    fontsize=points(8.5),
-                )
-        for at, side in (("left", left), ("right", right)):
+        box = {"boxstyle": "round,pad=0.35", "facecolor": PAPER, "edgecolor": INK}
+        for name, x in routers.items():
+            axes.text(x, 0.5, name, ha="center", va="center", color=INK, zorder=3, bbox=box)
+        for link in (links[name] for name in ("bottleneck", "second") if name in links):
+            a, b = routers[link["from"]], routers[link["to"]]
+            arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 2}
+            axes.annotate("", (b - 0.35, 0.5), (a + 0.35, 0.5), arrowprops=arrow)
+            both = " (both ways)" if link.get("reverse_under_test") else ""
+            axes.text((a + b) / 2, 0.56, f"{link['rate']}{both}", ha="center", va="bottom", **small)
+        for at, side in sides.items():
+            sign = 1 if at == "right" else -1
+            x, edge = (9.95, 8.95) if at == "right" else (0.05, 3.4)
             for k, flow in enumerate(side):
                 y = 0.5 if len(side) == 1 else 0.93 - 0.86 * k / (len(side) - 1)
-                own = links[f"{flow['name']}_access"]
-                hop = spots[own["to"]]
-                x = 0.05 if at == "left" else 9.95
-                edge = hop - 0.35 if at == "left" else hop + 0.35
-                if own["to"] == "middle":
-                    axes.annotate(
-                        "", (hop, 0.4), (3.4, y), arrowprops={"arrowstyle": "-", "color": RULE, "linewidth": 1.2}
-                    )
+                hop = links[f"{flow['name']}_access"]["to"]
+                if hop == "middle":
+                    line = {"arrowstyle": "-", "color": RULE, "linewidth": 1.2}
+                    axes.annotate("", (routers[hop], 0.4), (3.4, y), arrowprops=line)
                 else:
-                    axes.plot([3.4 if at == "left" else x - 1.0, edge], [y, 0.5], color=RULE, linewidth=1.2)
+                    axes.plot([edge, routers[hop] + 0.35 * sign], [y, 0.5], color=RULE, linewidth=1.2)
                 axes.text(x, y, _sender(flow, counts), ha=at, va="center", **small)
     return figure
 

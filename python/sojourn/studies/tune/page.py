@@ -240,20 +240,14 @@ def _paid(tuning: Tuning, objective: Objective) -> str:
 def command(tuning: Tuning) -> list[str]:
     """Return the command that repeats the tuning."""
     plan = tuning.plan
-    words = ["sojourn", "tune", plan.scheme, "--scenario", SCENARIO if SCENARIO in plan.packed() else plan.scenario]
-    for option, values in (
-        ("--set", plan.sets),
-        ("--train", plan.train),
-        ("--holdout", plan.holdout),
-        ("--minimise", plan.minimise),
-        ("--maximise", plan.maximise),
-        ("--vary", plan.vary),
-    ):
-        for value in values:
-            words += [option, value]
-    for option, number in (("trials", plan.trials), ("replicates", plan.replications), ("fresh", plan.fresh)):
-        words += [f"--{option}", str(number)]
-    return [*words, "--seed", str(plan.seed), "--sampler", plan.sampler, "--out", "again"]
+    scenario = SCENARIO if SCENARIO in plan.packed() else plan.scenario
+    words = ["sojourn", "tune", plan.scheme, "--scenario", scenario]
+    lists = {"set": plan.sets, "train": plan.train, "holdout": plan.holdout}
+    lists |= {"minimise": plan.minimise, "maximise": plan.maximise, "vary": plan.vary}
+    words += [word for option, values in lists.items() for value in values for word in (f"--{option}", value)]
+    single = {"trials": plan.trials, "replicates": plan.replications, "fresh": plan.fresh, "seed": plan.seed}
+    words += [word for option, number in single.items() for word in (f"--{option}", str(number))]
+    return [*words, "--sampler", plan.sampler, "--out", "again"]
 
 
 def _facts(tuning: Tuning) -> list[tuple[str, str]]:

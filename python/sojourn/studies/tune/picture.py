@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sojourn.stats import Estimate
 from sojourn.studies.tune.plan import Objective
-from sojourn.studies.tune.result import Trial, Tuning
+from sojourn.studies.tune.result import Tuning
 from sojourn.view import charts
 from sojourn.view.canvas import Picture, label_spots, logarithmic
 from sojourn.view.palette import INK, MUTED, RULE
@@ -122,21 +121,15 @@ def gains(tuning: Tuning) -> Picture:
             for at, setting in enumerate(settings):
                 if setting.is_held_out:
                     axes.axhspan(at - 0.5, at + 0.5, color=RULE, alpha=0.35, linewidth=0)
-                found, scale = share(tuning, tuning.best, setting.label, objective)
+                found = tuning.difference(tuning.best.text, tuning.base, setting, objective)
+                base = float(np.nanmean(tuning.final[tuning.base, setting.label][objective.name]))
+                scale = 100 / abs(base) if base else math.nan
                 charts.interval(axes, found, at, _VERDICT[tuning.verdicts[setting.label, objective.name]], scale)
             charts.title(axes, f"{objective.metric.title} ({objective.better} is better)")
             axes.set_xlabel("difference (% of the scheme as given)")
             axes.locator_params(axis="x", nbins=5)
             charts.names(axes, [setting.label for setting in settings])
     return figure
-
-
-def share(tuning: Tuning, trial: Trial, label: str, objective: Objective) -> tuple[Estimate, float]:
-    """Return a paired difference on one scenario and the factor that makes it per cent of the scheme as given."""
-    setting = next(setting for setting in tuning.plan.settings if setting.label == label)
-    base = float(np.nanmean(tuning.final[tuning.base, label][objective.name]))
-    found = tuning.difference(trial.text, tuning.base, setting, objective)
-    return found, 100 / abs(base) if base else math.nan
 
 
 def scale_of(tuning: Tuning, objective: Objective) -> float:

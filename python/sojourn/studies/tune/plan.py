@@ -163,20 +163,18 @@ class Plan:
         document = {field.name: getattr(self, field.name) for field in fields(self)}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in document.items()}
 
-    def to_toml(self) -> str:
-        """Return the plan as TOML, which :meth:`read` takes."""
-        return toml.dumps({key: value for key, value in self.to_document().items() if value != []})
+    def to_toml(self, **instead: Any) -> str:
+        """Return the plan as TOML, which :meth:`read` takes; `instead` replaces what it says."""
+        document = {**self.to_document(), **instead}
+        return toml.dumps({key: value for key, value in document.items() if value != []})
 
     def packed(self) -> dict[str, str]:
         """Return the files that hold the plan: ``tune.toml``, and ``scenario.toml`` where the scenario is a file."""
         if not Path(self.scenario).is_file():
             return {PLAN: self.to_toml()}
         plain = [pair for pair in self.sets if pair.partition("=")[0].strip() != "flows"]
-        document = {**self.to_document(), "scenario": SCENARIO}
-        return {
-            PLAN: toml.dumps({key: value for key, value in document.items() if value != []}),
-            SCENARIO: toml.dumps(load(self.scenario, sets=plain).canonical()),
-        }
+        canonical = load(self.scenario, sets=plain).canonical()
+        return {PLAN: self.to_toml(scenario=SCENARIO), SCENARIO: toml.dumps(canonical)}
 
     @classmethod
     def read(cls, file: str | Path, **instead: Any) -> Plan:
