@@ -18,10 +18,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sojourn.base import core
+from sojourn.base import core, extras
 from sojourn.studies import topology
 from sojourn.studies.placement import Evaluator, katz, rankings, sample
-from sojourn.studies.topology.model import Link, Node, Topology, assemble, optional
+from sojourn.studies.topology.model import Link, Node, Topology, assemble
 
 ROUTERS, FLOWS = 1_000, 10_000
 INTERNET, PIVOTS = 50_000, 1_000
@@ -30,7 +30,7 @@ GOAL_S = 60.0
 
 def graph(count: int) -> list[tuple[int, int]]:
     """The links of a graph that grows by preferential attachment."""
-    rx = optional("rustworkx", "the benchmark")
+    rx = extras.need("the benchmark", "rustworkx", "place")
     return [*rx.barabasi_albert_graph(count, 2, seed=1).edge_list()]
 
 

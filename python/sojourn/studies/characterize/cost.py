@@ -10,11 +10,11 @@ from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from sojourn import stats
-from sojourn.base import core
+from sojourn.base import core, toml
 from sojourn.model.scheme import Scheme
 from sojourn.plugins.loading import shipped_in
 from sojourn.stats import Estimate
-from sojourn.studies.characterize.networks import UDP, Group, Setting, network, text
+from sojourn.studies.characterize.networks import UDP, Group, Setting, network
 from sojourn.studies.characterize.plans import schemes
 
 _ROUNDS: Final = 5
@@ -87,7 +87,7 @@ def _task(scheme: str) -> dict[str, Any]:
 
 
 def _loaded(document: dict[str, Any]) -> core.Document:
-    return core.load(text(document), source="the cost's scenario")
+    return core.load(toml.dumps(document), source="the cost's scenario")
 
 
 def _memory(task: dict[str, Any], flows: int, plugins: list[tuple[str, ...]]) -> float:

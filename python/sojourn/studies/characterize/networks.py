@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sojourn.base import toml
 from sojourn.base.core import SojournError
 
 NEAR_MS: Final = 1.0
@@ -145,8 +144,3 @@ def network(
     if changes:
         document["changes"] = list(changes)
     return document
-
-
-def text(document: dict[str, Any]) -> str:
-    """Write a scenario as TOML."""
-    return toml.dumps(document)

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sojourn import plan, stats
+from sojourn.base import toml
 from sojourn.base.core import SojournError
 from sojourn.base.units import to_ns
 from sojourn.model.network import Network
 from sojourn.model.scheme import Scheme, entry_of, with_parameters
 from sojourn.plan import Plan
 from sojourn.plan.runner import compare
-from sojourn.studies.characterize.networks import Setting, text
+from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.suite import WARM_UP_S, Scenario
 
 _STEP_S: Final = 5.0
@@ -96,7 +97,7 @@ def document(
         vary["first queue"] = ["links.bottleneck.queue", *first_queues(own, is_quick=is_quick)]
     made = Plan(
         name=scenario.section,
-        scenario=text(scenario.build(setting, warm_up_s)),
+        scenario=toml.dumps(scenario.build(setting, warm_up_s)),
         schemes=own,
         vary=tuple(plan.grid(key, values=list(values), name=name) for name, (key, *values) in vary.items()),
         replications=replications or (5 if is_quick else 10),

@@ -150,7 +150,8 @@ def headlines(found: Found) -> list[str]:
             f"Best placement found: {names}. The intervals do not tell that it lowers {what} against no router; "
             "nor do the shares of its gain mean anything then."
         )
-    near = [name for name in found.rankings if name != "random" and not _is_worse(found.behind(name))]
+    behind = {name: found.behind(name) for name in found.rankings if name != "random"}
+    near = [name for name, by in behind.items() if not (by.excludes_zero and by.mean > 0)]
     same = [name for name in near if found.routers(name) == found.routers(BEST)]
     if same:
         sentences.append(f"Chosen by {listed([picture.words(name) for name in same])}, too.")
@@ -178,10 +179,6 @@ def headlines(found: Found) -> list[str]:
             "less --load is needed to trust the times."
         )
     return sentences
-
-
-def _is_worse(behind: Estimate) -> bool:
-    return behind.excludes_zero and behind.mean > 0
 
 
 def _base(found: Found) -> str:

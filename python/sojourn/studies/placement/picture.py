@@ -10,8 +10,9 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap, Normalize
 
+from sojourn.base import extras
 from sojourn.studies.placement.search import BEST, EVERY, NONE, Found
-from sojourn.studies.topology.model import Topology, optional
+from sojourn.studies.topology.model import Topology
 from sojourn.view import charts
 from sojourn.view.palette import INK, MUTED, PAPER, RULE
 from sojourn.view.plot import WIDTH, Picture, label_spots, new_figure
@@ -41,7 +42,7 @@ def places(topology: Topology) -> dict[int, tuple[float, float]]:
     Longitudes turn about the widest gap between routers, so that a network across the Pacific stays in one piece.
     """
     if not is_placed(topology):
-        nx = optional("networkx", "the picture of routers without places")
+        nx = extras.need("the picture of routers without places", "networkx", "place")
         graph = nx.Graph([link.ends for link in topology.links])
         found = nx.spring_layout(graph, seed=1, iterations=100 if len(topology.nodes) <= 1000 else 20)
         return {int(k): (float(x), float(y)) for k, (x, y) in sorted(found.items())}

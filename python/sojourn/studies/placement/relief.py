@@ -18,7 +18,6 @@ from math import comb
 from typing import Final, TypeAlias
 
 from sojourn.studies.topology.case import Case
-from sojourn.studies.topology.routing import steps
 
 Direction: TypeAlias = tuple[int, int]
 
@@ -43,20 +42,20 @@ def allocation(case: Case) -> dict[Direction, float]:
     """
     used = dict.fromkeys(case.rates, 0.0)
     for pair, count in case.udp.items():
-        for way in steps(case.routes[pair]):
+        for way in itertools.pairwise(case.routes[pair]):
             used[way] += count * case.flow_bit_s
     growing = {pair for pair, count in case.tcp.items() if count}
     # Bound: a round stops the flows of one link at least.
     while growing:
         flows = dict.fromkeys(case.rates, 0)
         for pair in growing:
-            for way in steps(case.routes[pair]):
+            for way in itertools.pairwise(case.routes[pair]):
                 flows[way] += case.tcp[pair]
         step = min(max(case.rates[way] - used[way], 0.0) / count for way, count in flows.items() if count)
         for way, count in flows.items():
             used[way] += count * step
         full = {way for way, count in flows.items() if count and used[way] >= _FULL * case.rates[way]}
-        growing = {pair for pair in growing if full.isdisjoint(steps(case.routes[pair]))}
+        growing = {pair for pair in growing if full.isdisjoint(itertools.pairwise(case.routes[pair]))}
     return {way: used[way] / case.rates[way] for way in used}
 
 
@@ -76,7 +75,7 @@ class Relief:
         tcp: dict[Direction, int] = {}
         for counts, is_tcp in ((case.tcp, True), (case.udp, False)):
             for pair, count in counts.items():
-                for way in steps(case.routes[pair]):
+                for way in itertools.pairwise(case.routes[pair]):
                     if loads[way] >= _FULL:
                         flows[way] = flows.get(way, 0) + count
                         tcp[way] = tcp.get(way, 0) + (count if is_tcp else 0)

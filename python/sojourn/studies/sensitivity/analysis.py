@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from sojourn import stats
+from sojourn.base import extras
 from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
 from sojourn.model.scheme import Scheme
@@ -299,14 +300,5 @@ def _check(method: str, samples: int) -> None:
 
 
 def _salib() -> Any:
-    try:
-        import SALib  # type: ignore[import-untyped]
-        import SALib.analyze.morris  # type: ignore[import-untyped]
-        import SALib.analyze.sobol  # type: ignore[import-untyped]
-        import SALib.sample.morris  # type: ignore[import-untyped]
-        import SALib.sample.sobol  # type: ignore[import-untyped]
-    except ImportError:
-        raise SojournError(
-            "a sensitivity analysis needs SALib, which is not installed: python -m pip install 'sojourn[tune]'"
-        ) from None
-    return SALib
+    modules = (f"{part}.{method}" for part in ("sample", "analyze") for method in ("sobol", "morris"))
+    return extras.need("a sensitivity analysis", "SALib", "tune", *modules)

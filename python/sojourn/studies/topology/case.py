@@ -152,7 +152,7 @@ def build(
     rates = {way: link.rate_bit_s or 1 for link in topology.links for way in (link.ends, link.ends[::-1])}
     flow_bit_s = load / max(number / rates[way] for way, number in crossing.items())
     document: Document = {
-        "name": _name(topology.name),
+        "name": topology.name.strip() or "topology",
         "description": f"{topology.name}: {len(topology.nodes)} routers, {len(topology.links)} links, {flows} flows",
         "duration": str(from_ns(duration_ns)),
         "warm_up": str(from_ns(warm_up_ns)),
@@ -181,10 +181,6 @@ def _check(load: float, flows: int, udp: float, tcp: str) -> None:
         raise SojournError(f"--udp is {udp}; allowed: a share from 0 to 1")
     if tcp not in TCP:
         raise SojournError(f"--tcp is {tcp!r}; allowed: {', '.join(TCP)}")
-
-
-def _name(name: str) -> str:
-    return name.strip() or "topology"
 
 
 def _links(topology: Topology, base: str, buffer_ns: int) -> list[Document]:

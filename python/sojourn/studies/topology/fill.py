@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from sojourn.base import extras
 from sojourn.base.core import SojournError
-from sojourn.studies.topology.model import SPEED_KM_S, Topology, optional
+from sojourn.studies.topology.model import SPEED_KM_S, Topology
 
 RULES: Final = ("uniform", "degree", "betweenness")
 MOST_CLASS: Final = 16
@@ -114,7 +115,7 @@ def _classes(topology: Topology, rule: str) -> list[int]:
 
 
 def _edge_betweenness(topology: Topology) -> list[float]:
-    rx = optional("rustworkx", "--capacity-rule betweenness")
+    rx = extras.need("--capacity-rule betweenness", "rustworkx", "place")
     graph = rx.PyGraph(multigraph=False)
     graph.add_nodes_from(range(len(topology.nodes)))
     graph.add_edges_from([(*link.ends, None) for link in topology.links])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from sojourn.base import suggest
 from sojourn.base.core import SojournError
@@ -242,11 +241,3 @@ def distance_km(a: Node, b: Node) -> float | None:
     half_phi, half_lambda = (phi2 - phi1) / 2, math.radians(b.longitude - a.longitude) / 2
     h = math.sin(half_phi) ** 2 + math.cos(phi1) * math.cos(phi2) * math.sin(half_lambda) ** 2
     return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(h, 1.0)))
-
-
-def optional(package: str, what: str) -> Any:
-    """Import a package of the extra `place`, or say that `what` needs it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise SojournError(f"{what} needs the package {package}, which `pip install sojourn[place]` brings") from None

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.handler import ContentHandler
 
-from sojourn.base import foreign
+from sojourn.base import extras, foreign
 from sojourn.base.core import SojournError
 from sojourn.base.units import rate_bit_s, time_ns
-from sojourn.studies.topology.model import Link, Node, Topology, assemble, optional
+from sojourn.studies.topology.model import Link, Node, Topology, assemble
 
 TOPOHUB: Final = "topohub:"
 _DRAWN: Final = frozenset({"sndlib/india35"})
@@ -78,7 +78,7 @@ def parse(text: str, *, source: str) -> Topology:
 
 def _topohub(key: str) -> Topology:
     where = f"{TOPOHUB}{key}"
-    topohub = optional("topohub", where)
+    topohub = extras.need(where, "topohub", "place")
     try:
         with warnings.catch_warnings():
             # The package leaves the file that it reads to the garbage collector.

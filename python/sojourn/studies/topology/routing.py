@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -122,11 +122,6 @@ def loads(
     """Return the traffic on each direction of each link, by (from, to), in the unit of `traffic`."""
     found = {way: 0.0 for a, b in (link.ends for link in topology.links) for way in ((a, b), (b, a))}
     for pair, amount in traffic.items():
-        for step in steps(routes[pair]):
+        for step in pairwise(routes[pair]):
             found[step] += amount
     return found
-
-
-def steps(route: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Return a route's links as (from, to)."""
-    return pairwise(route)

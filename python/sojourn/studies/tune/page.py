@@ -11,7 +11,7 @@ from sojourn.base import core, toml
 from sojourn.model.scheme import Scheme
 from sojourn.results import metrics
 from sojourn.stats import Estimate
-from sojourn.studies.tune import picture, recommended
+from sojourn.studies.tune import files, picture
 from sojourn.studies.tune.plan import SCENARIO, Objective
 from sojourn.studies.tune.result import Trial, Tuning
 from sojourn.studies.tune.settings import Setting
@@ -162,9 +162,9 @@ def _candidates(tuning: Tuning) -> Section:
 
 
 def _use(tuning: Tuning) -> Section:
-    lines = recommended.tc_lines(tuning)
+    lines = files.tc_lines(tuning)
     is_linux = not lines[0].startswith("# no command")
-    best = {key: value for key, value in recommended.document(tuning).items() if key != "reached"}
+    best = {key: value for key, value in files.document(tuning).items() if key != "reached"}
     return Section(
         "use",
         "Use it",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sojourn.base import core, foreign
+from sojourn.base import core, extras, foreign
 from sojourn.base.core import SojournError
 from sojourn.base.processors import cores
 from sojourn.model.scheme import Scheme
@@ -59,7 +59,7 @@ def run(
     SojournError
         If Optuna is missing, the folder holds something else, or no point of the ranges is a scheme.
     """
-    optuna = import_optuna()
+    optuna = extras.need("tuning", "optuna", "tune")
     place = None if out is None else _open(Path(out), plan, force=force)
     train = [setting for setting in plan.settings if not setting.is_held_out]
     total = (plan.trials + 1) * plan.replications * len(train)
@@ -85,22 +85,11 @@ def run(
             final |= {(text, setting.label): found for text, found in zip(texts, values, strict=True)}
     tuning = Tuning(plan, tuple(trials), refused, searched, final, evaluator.runs)
     if place is not None:
-        from sojourn.studies.tune import files
+        from sojourn.studies.tune import files, page
 
         with _quiet(optuna):
-            files.write(tuning, place, study, optuna)
+            files.write(tuning, place, study, optuna, page.render(tuning))
     return tuning
-
-
-def import_optuna() -> Any:
-    """Import Optuna, or say how to install it."""
-    try:
-        import optuna
-    except ImportError:
-        raise SojournError(
-            "tuning needs Optuna, which is not installed: python -m pip install 'sojourn[tune]'"
-        ) from None
-    return optuna
 
 
 def _search(
