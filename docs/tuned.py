@@ -98,7 +98,7 @@ class Judge:
         """A judge on networks."""
         OUT.mkdir(parents=True, exist_ok=True)
         of = settings(NETWORK, (), overrides, held_out=True)
-        return cls(of, Evaluator(of, MEASURES, jobs=JOBS, log=OUT / "judged.jsonl", tick=None))
+        return cls(of, Evaluator(of, MEASURES, jobs=JOBS, log=OUT / "judged.jsonl"))
 
     def means(self, text: str, measure: str) -> Floats:
         """The mean over replications in each network."""

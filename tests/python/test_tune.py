@@ -375,14 +375,14 @@ def test_a_folder_of_something_else_is_left_alone(plan: Plan, tmp_path: Path) ->
 def test_runs_are_not_repeated(plan: Plan, tmp_path: Path) -> None:
     log = tmp_path / LOG
     setting = plan.settings[0]
-    first = Evaluator([setting], ["sojourn_ms_p99"], jobs=2, log=log, tick=None)
+    first = Evaluator([setting], ["sojourn_ms_p99"], jobs=2, log=log)
     values = first.values(["red", "codel", "red"], setting, seed=1, replications=2)
     assert first.runs == 4
     assert values[0]["sojourn_ms_p99"] == pytest.approx(values[2]["sojourn_ms_p99"])
     # The same traffic as a comparison's: common random numbers.
     results = sj.compare(sj.Network.from_dict(setting.document), ["red"], replicates=2, seed=1)
     assert values[0]["sojourn_ms_p99"] == pytest.approx(results.values("red", "sojourn_ms_p99"))
-    second = Evaluator([setting], ["sojourn_ms_p99"], jobs=2, log=log, tick=None)
+    second = Evaluator([setting], ["sojourn_ms_p99"], jobs=2, log=log)
     second.values(["codel"], setting, seed=1, replications=2)
     assert second.runs == 0
     second.values(["codel"], setting, seed=2, replications=2)
@@ -392,11 +392,11 @@ def test_runs_are_not_repeated(plan: Plan, tmp_path: Path) -> None:
 def test_a_line_without_its_end_does_not_count(plan: Plan, tmp_path: Path) -> None:
     log = tmp_path / LOG
     setting = plan.settings[0]
-    Evaluator([setting], [], jobs=1, log=log, tick=None).values(["red"], setting, seed=1, replications=1)
+    Evaluator([setting], [], jobs=1, log=log).values(["red"], setting, seed=1, replications=1)
     whole = log.read_bytes()
     # Complete but for the line feed: a line after it would be part of it.
     log.write_bytes(whole[:-1])
-    again = Evaluator([setting], [], jobs=1, log=log, tick=None)
+    again = Evaluator([setting], [], jobs=1, log=log)
     again.values(["red"], setting, seed=1, replications=1)
     assert again.runs == 1
     assert log.read_bytes() == whole
