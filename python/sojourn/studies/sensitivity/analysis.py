@@ -171,23 +171,14 @@ def analyse(
     if float(np.ptp(values)) == 0:
         # A metric that does not depend on any parameter has no variance.
         return tuple(Index(name, 0.0, 0.0, 0.0, 0.0) for name in problem["names"])
+    common = {"num_resamples": _RESAMPLES, "conf_level": stats.LEVEL, "seed": seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method == "sobol":
-            found = salib.analyze.sobol.analyze(
-                problem, values, calc_second_order=False, num_resamples=_RESAMPLES, conf_level=stats.LEVEL, seed=seed
-            )
+            found = salib.analyze.sobol.analyze(problem, values, calc_second_order=False, **common)
             columns = [found[key] for key in ("S1", "S1_conf", "ST", "ST_conf")]
         else:
-            found = salib.analyze.morris.analyze(
-                problem,
-                points,
-                values,
-                num_resamples=_RESAMPLES,
-                conf_level=stats.LEVEL,
-                num_levels=_LEVELS,
-                seed=seed,
-            )
+            found = salib.analyze.morris.analyze(problem, points, values, num_levels=_LEVELS, **common)
             columns = [found["mu_star"], found["mu_star_conf"], found["sigma"], np.full(len(points[0]), np.nan)]
     rows = zip(problem["names"], *(map(float, column) for column in columns), strict=True)
     return tuple(Index(*row) for row in rows)

@@ -92,15 +92,11 @@ def _holds(tuning: Tuning) -> Section:
     ]
     if tuning.besides:
         heads = ["Scenario"]
+        others: list[list[object]] = [[setting.label] for setting in plan.settings]
         for each in tuning.besides:
             heads += [context.head(each.metric, more=", as given"), "difference"]
-        others = [
-            (
-                setting.label,
-                *(one for each in tuning.besides for one in _compared(tuning, setting, each, tuning.side_effects)),
-            )
-            for setting in plan.settings
-        ]
+            for line, setting in zip(others, plan.settings, strict=True):
+                line.extend(_compared(tuning, setting, each, tuning.side_effects))
         parts += [
             tag("h3", "Other metrics"),
             Drawing("besides", heads=heads, rows=others),
