@@ -105,6 +105,8 @@ def test_a_point_is_written_over_the_base() -> None:
     factors = (space.parse("red", "min=5p..50p"), space.parse("red", "gentle=on|off"))
     assert space.scheme_text("red max 90p gentle", factors, {"min": 7, "gentle": "off"}) == "red min 7p max 90p"
     assert space.scheme_text("red", factors, {"min": 7, "gentle": "on"}) == "red min 7p gentle"
+    # A choice that is called as a unit is.
+    assert space.scheme_text("avq", (space.parse("avq", "unit"),), {"unit": "packets"}) == "avq unit packets"
 
 
 def test_shares_of_a_range() -> None:

@@ -325,4 +325,4 @@ def _shown(default: object) -> str:
 
 def _compact(text: str) -> str:
     """Write a quantity as tc does, in one word: ``5ms``, ``10Mbit/s``, ``100p``."""
-    return re.sub(r"\s+", "", text.replace("packets", "p"))
+    return re.sub(r"\s+", "", re.sub(r"(?<=[0-9])\s*packets", "p", text))

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.model.scheme import Scheme, entry_of
+from sojourn.model.scheme import Scheme, entry_of, with_parameters
 
 Point: TypeAlias = dict[str, float | int | str]
 """A value for each factor: a number in the factor's unit, or the text of a choice."""
@@ -129,21 +129,12 @@ def default(algorithm: str, parameter: Mapping[str, Any]) -> Factor:
 
 def scheme_text(base: str, factors: tuple[Factor, ...], point: Point) -> str:
     """Write the scheme at a point: the base scheme with the point's values."""
-    scheme = Scheme(base)
-    words = [scheme.algorithm]
-    for parameter in scheme.parameters():
-        # A preset's values are in the canonical text already.
-        if parameter.is_default or parameter.name in point:
-            continue
-        words += _word(parameter.name, parameter.value)
-    for factor in factors:
-        value = point[factor.name]
-        words += _word(factor.name, value if isinstance(value, str) else f"{_plain(value)}{factor.unit}")
-    return core.parse_aqm(" ".join(words))
+    values = {factor.name: _written(factor, point[factor.name]) for factor in factors}
+    return with_parameters(Scheme(base), values).canonical
 
 
-def _word(name: str, value: str) -> list[str]:
-    return [name] if value == "on" else [f"no{name}"] if value == "off" else [name, value]
+def _written(factor: Factor, value: float | str) -> str:
+    return value if isinstance(value, str) else f"{_plain(value)}{factor.unit}"
 
 
 def _plain(value: float) -> str:
