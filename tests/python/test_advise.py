@@ -6,6 +6,7 @@ import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,13 @@ def test_a_page_that_was_never_loaded_is_said() -> None:
 
 def test_the_download_is_that_of_all_transfers() -> None:
     names = (("download_near", 3e6), ("download_far", 2e6), ("video", 1e6), ("web", 0.5e6), ("upload_near", 0.3e6))
-    groups: dict[str, dict[str, Any]] = {name: {"goodput_bit_s": value} for name, value in names}
-    groups["ping"] = {"rtt_ms_p99": 50.0, "rtt_ms_mean": 40.0}
-    found = search._values(Line(16, 1, rtt_ms=(20.0, 20.0)), groups)
-    assert found["down"] == pytest.approx(6.5)
-    assert found["up"] == pytest.approx(0.3)
+    frame = pytest.importorskip("pandas").DataFrame
+    rows = [{"group": name, "goodput_bit_s": value} for name, value in names]
+    rows += [{"group": "ping", "rtt_ms_p99": 50.0, "rtt_ms_mean": 40.0}]
+    results: Any = SimpleNamespace(groups=frame(rows).assign(replication=0))
+    found = search._values(Line(16, 1, rtt_ms=(20.0, 20.0)), results)
+    assert found["down"] == pytest.approx([6.5])
+    assert found["up"] == pytest.approx([0.3])
     # Pages and video were asked for, and have no values.
     assert np.isnan(found["page"])
     assert np.isnan(found["rebuffer"])

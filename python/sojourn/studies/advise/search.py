@@ -214,10 +214,12 @@ def _measured(line: Line, platform: str, shaper: Shaper | None, replications: in
 
 
 def _values(line: Line, results: Results) -> dict[str, Floats]:
-    there = set(results.groups["group"])
+    """Return every measure by replication, from the metrics of the groups of flows."""
+    there = {str(name): own.sort_values("replication") for name, own in results.groups.groupby("group")}
 
-    def of(metric: str, *groups: str) -> list[Floats]:
-        return [results.values(results.labels[0], metric, group) for group in groups if group in there]
+    def of(metric: str, *names: str) -> list[Floats]:
+        known = [there[name] for name in names if name in there]
+        return [own.reindex(columns=[metric])[metric].to_numpy(np.float64) for own in known]
 
     values = {
         "latency": of("rtt_ms_p99", PING)[0] - line.rtt_ms[0],
