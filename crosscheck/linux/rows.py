@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import json
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from measured import write_csv
 from run import KERNEL, added, image
 
 Key: TypeAlias = tuple[Any, ...]
@@ -90,7 +90,4 @@ def keep(folder: Path | None, key: Key, files: Mapping[str, bytes]) -> None:
 def write_table(results: Path, file: Path, order: Callable[[Row], Any]) -> None:
     """Writes the results as CSV."""
     rows = sorted(map(json.loads, results.read_text().splitlines()), key=order)
-    with file.open("w", newline="") as text:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(file, rows[0], rows)
