@@ -7,20 +7,20 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from typing import Any
 
 import pandas as pd
-from pages import BLUE, DOCS, RED, save, shown
+from pages import BLUE, RED, lines, protocol, save, shown, with_p
 from protection import TEXTS
 
 import sojourn as sj
 from sojourn import stats
 from sojourn.stats import Floats
+from sojourn.view import charts
 from sojourn.view.palette import INK
 from sojourn.view.plot import WIDTH, new_figure
 
-PROTOCOL = tomllib.loads((DOCS / "airtime.toml").read_text(encoding="utf-8"))
+PROTOCOL = protocol("airtime")
 BEST = "FQ-CoDel, air time"
 FAST, SLOW, ATTACKER = "fast", "slow", "attacker"
 SLOW_RATE = "6 Mbit/s"
@@ -32,17 +32,9 @@ def cell(profile: str, condition: str, *, is_fair: bool = False, only: str | Non
     counts = {FAST: 6, SLOW: 1} if only is None else {only: 1}
     names = [*counts, *([] if condition == "none" else [ATTACKER])]
     slow = [name for name in names if name == SLOW or (name == ATTACKER and condition == "slow")]
-    flows: list[dict[str, Any]] = [
-        {
-            "name": f"tcp-{name}",
-            "from": "server",
-            "to": name,
-            "start": {"uniform": ["0 s", "1 s"]},
-            "transport": {"kind": "tcp", "congestion_control": "cubic"},
-            "traffic": {"kind": "bulk"},
-        }
-        for name in counts
-    ]
+    cubic = {"transport": {"kind": "tcp", "congestion_control": "cubic"}, "traffic": {"kind": "bulk"}}
+    bulk: dict[str, Any] = {"start": {"uniform": ["0 s", "1 s"]}, **cubic}
+    flows = [{"name": f"tcp-{name}", "from": "server", "to": name, **bulk} for name in counts]
     udp = {"kind": "udp"}
     if only is None:
         call = {"kind": "cbr", "rate": PROTOCOL["call"], "packet_size": "160 B"}
@@ -68,9 +60,7 @@ def cell(profile: str, condition: str, *, is_fair: bool = False, only: str | Non
         "name": "access-point",
         "duration": PROTOCOL["duration"],
         "warm_up": PROTOCOL["warm_up"],
-        "nodes": [*({"name": name, "count": count} for name, count in counts.items()), {"name": ATTACKER}]
-        if ATTACKER in names
-        else [{"name": name, "count": count} for name, count in counts.items()],
+        "nodes": [{"name": name, "count": counts.get(name, 1)} for name in names],
         "cells": [table],
         "links": [{"name": "wire", "from": "server", "to": "ap", "rate": "1 Gbit/s", "delay": "10 ms"}],
         "flows": flows,
@@ -127,14 +117,14 @@ def study(profile: str, condition: str, single: dict[str, float]) -> dict[str, d
 
 def tests(found: dict[str, dict[str, dict[str, Floats]]]) -> list[list[str]]:
     """T of the best known scheme minus that of each other, in each attack."""
-    rows, p = [], []
+    rows = []
     for condition in PROTOCOL["conditions"][1:]:
         ours = found[condition][BEST]["T"]
         for label, values in found[condition].items():
             if label != BEST:
-                rows.append([condition, label, shown(stats.estimate(ours - values["T"]), 3)])
-                p.append(stats.paired_p(ours, values["T"]))
-    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+                row = [condition, label, shown(ours - values["T"], 3)]
+                rows.append((row, stats.paired_p(ours, values["T"])))
+    return with_p(rows)
 
 
 def picture(found: dict[str, dict[str, dict[str, Floats]]]) -> None:
@@ -148,12 +138,11 @@ def picture(found: dict[str, dict[str, dict[str, Floats]]]) -> None:
             for place, label in enumerate(labels):
                 of = stats.estimate(found[condition][label]["T"])
                 color = RED if label in PROTOCOL["airtime"] else BLUE
-                axes.errorbar(of.mean, place, xerr=of.half_width, fmt="o", color=color, markersize=4.5)
+                charts.interval(axes, of, place, color)
             axes.axvline(1, color=INK, linewidth=1)
             axes.set_xlim(0, 1.05)
             axes.set_title(f"20 Mbit/s {words[condition]}", fontsize=9)
-            axes.set_yticks(range(len(labels)), labels)
-        panels[0].invert_yaxis()
+            charts.names(axes, labels)
         panels[1].set_xlabel("T, share of the fair share of air that TCP stations have")
     save(figure, "airtime.png")
 
@@ -166,12 +155,10 @@ def main() -> None:
         found = {condition: study(profile, condition, single) for condition in PROTOCOL["conditions"]}
         for condition, by_label in found.items():
             print(f"\n{profile}, {condition}")
-            for label, values in by_label.items():
-                print("| " + " | ".join([label, *(shown(stats.estimate(value)) for value in values.values())]) + " |")
+            print(lines([[label, *map(shown, values.values())] for label, values in by_label.items()]))
         if profile == PROTOCOL["profiles"][0]:
             picture(found)
-            for row in tests(found):
-                print("| " + " | ".join(row) + " |")
+            print(lines(tests(found)))
 
 
 if __name__ == "__main__":

@@ -9,14 +9,10 @@ from __future__ import annotations
 from contextlib import redirect_stdout
 from io import StringIO
 
-from pages import DOCS, save
+from pages import save, write
 
 import sojourn as sj
 
-NOTE = (
-    "<!-- Made by docs/applications.py from runs of the library: change it there, or its words in "
-    "docs/templates. -->\n"
-)
 PROGRAM = """import sojourn as sj
 
 line = sj.access(down=sj.mbit_s(20), up=sj.mbit_s(5), rtt=sj.ms(40), duration=sj.s(120), warm_up=sj.s(20))
@@ -77,11 +73,8 @@ def main() -> None:
             ("rate", "video", "video_bit_rate_bit_s", 1e-6),
         )
     }
-    template = (DOCS / "templates" / "applications.md.in").read_text(encoding="utf-8")
-    page = NOTE + template.format(
-        program=PROGRAM.rstrip(), table=summary, own_program=OWN.rstrip(), own=own(), **words
-    )
-    (DOCS / "guides" / "applications.md").write_text(page, encoding="utf-8")
+    programs = {"program": PROGRAM.rstrip(), "own_program": OWN.rstrip(), "own": own()}
+    write("guides/applications.md", {"table": summary, **programs, **words})
 
 
 if __name__ == "__main__":

@@ -10,16 +10,13 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from pages import DOCS, IMAGES, table, write
 
+from sojourn.model.scheme import Scheme
 from sojourn.stats import Estimate
 from sojourn.studies.atlas import NEEDS, execute, pictures
 from sojourn.studies.atlas.page import number
 from sojourn.studies.atlas.ranks import Cell
-
-DOCS = Path(__file__).parent
-NOTE = (
-    "<!-- Made by docs/atlas.py from a folder of `sojourn atlas`; its words are in docs/templates/atlas.md.in. -->\n"
-)
 
 
 def read(folder: Path) -> execute.Atlas:
@@ -35,18 +32,13 @@ def read(folder: Path) -> execute.Atlas:
         is_cut = low == of.least or high == of.most
         found = Estimate(float(row.mean), low, high, int(row.replications), is_cut=is_cut)
         cells[row.need][row.scheme] = Cell(found, rank)
-    from sojourn.model.scheme import Scheme
-
     replications = int(data["replications"].max())
     return execute.Atlas(tuple(Scheme(text, label) for label, text in schemes.items()), needs, cells, replications)
 
 
-def table(whole: execute.Atlas) -> str:
+def best_of(whole: execute.Atlas) -> str:
     """Returns the best of each need."""
-    lines = [
-        "| need | what is measured | no scheme is significantly better than | value of the first |",
-        "| --- | --- | --- | --- |",
-    ]
+    rows = []
     for need in whole.needs:
         cells = whole.cells[need.name]
         best = whole.first(need)
@@ -54,8 +46,8 @@ def table(whole: execute.Atlas) -> str:
             f" and {len(best) - 6} more" if len(best) > 6 else ""
         )
         value = f"{number(need, cells[best[0]])} {need.unit}".strip() if best else "–"
-        lines.append(f"| {need.title} | {need.question} | {shown} | {value} |")
-    return "\n".join(lines)
+        rows.append([need.title, need.question, shown, value])
+    return table(["need", "what is measured", "no scheme is significantly better than", "value of the first"], rows)
 
 
 def main() -> None:
@@ -65,11 +57,9 @@ def main() -> None:
         ("atlas-ranks", pictures.ranks(whole)),
         ("atlas-two", pictures.two(whole, "delay", "goodput")),
     ):
-        picture.savefig(DOCS / "images" / f"{name}.png", dpi=110, facecolor="white", metadata={"Software": None})
-    words = (DOCS / "templates" / "atlas.md.in").read_text()
-    words = words.replace("@COUNT@", str(len(whole.schemes))).replace("@TABLE@", table(whole))
-    words = words.replace("@REPLICATIONS@", str(whole.replications))
-    (DOCS / "concepts" / "atlas.md").write_text(NOTE + words)
+        picture.savefig(IMAGES / f"{name}.png", dpi=110, facecolor="white", metadata={"Software": None})
+    values = {"count": len(whole.schemes), "table": best_of(whole).rstrip("\n"), "replications": whole.replications}
+    write("concepts/atlas.md", values)
     (DOCS / "concepts" / "atlas.csv").write_text((Path(sys.argv[1]) / execute.DATA[0]).read_text())
 
 

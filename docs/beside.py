@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from pages import DOCS, shown, table
+
 from sojourn import stats
 from sojourn.model.network import Network
 from sojourn.model.scheme import Scheme
@@ -23,21 +25,15 @@ from sojourn.studies.characterize.networks import NEWRENO, Group, Setting, netwo
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crosscheck"))
 import crosscheck
 from crosscheck import advised, findings, varying
+from crosscheck.compare import Row
 from crosscheck.text import difference, number, verdict
 
-DOCS = Path(__file__).parent
 # Heist (2021): goodput of one CUBIC flow in Mbit/s, from 1.88 s to 120 s.
 PUBLISHED = {"codel": 16.86, "dualpi2": 16.22}
 RATE_MBIT_S, RTT_MS, FROM_S, TO_S = 20.0, 160.0, 1.88, 120.0
 REPLICATIONS = 10
 # CoDel's peak is like that of tail drop if it is at least this share of it.
 PEAK_SHARE = 0.9
-
-
-def markdown(heads: list[str], rows: list[list[str]]) -> str:
-    """A table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def published() -> str:
@@ -64,11 +60,11 @@ def published() -> str:
                     f"`{scheme.label}`",
                     "yes" if ecn else "no",
                     f"{theirs:.2f}",
-                    f"{ours.mean:.2f} ± {ours.half_width or 0.0:.2f}",
+                    shown(ours),
                     f"{100 * (ours.mean / theirs - 1):+.1f} %".replace("-", "−"),
                 ]
             )
-    return markdown(["scheme", "ECN (ours)", "published, Mbit/s", "ours, Mbit/s", "difference"], rows)
+    return table(["scheme", "ECN (ours)", "published, Mbit/s", "ours, Mbit/s", "difference"], rows)
 
 
 def households() -> str:
@@ -88,59 +84,37 @@ def households() -> str:
         cpu_s = time.process_time() - began
         best = found.best
         shaper = None if best is None else best.shaper
-        advised_rates = (
-            "nothing"
-            if shaper is None
-            else f"`{shaper.scheme}`, {shaper.down_mbit_s:.4g}/{shaper.up_mbit_s:.4g} Mbit/s"
-        )
+        rates = f"`{shaper.scheme}`, {shaper.down_mbit_s:.4g}/{shaper.up_mbit_s:.4g} Mbit/s" if shaper else "nothing"
         changes = [
             " → ".join(answered.number(one, measure) for one in (found.today, best) if one is not None)
             for measure in (line.criterion, "down", "up", "mos", "page")
         ]
-        rows.append([name, advised_rates, *changes, f"{cpu_s:.0f}"])
-    heads = [
-        "line",
-        "recommended",
-        "latency, ms",
-        "download, Mbit/s",
-        "upload, Mbit/s",
-        "MOS of calls",
-        "page load, s",
-        "CPU s",
-    ]
-    return markdown(heads, rows)
+        rows.append([name, rates, *changes, f"{cpu_s:.0f}"])
+    heads = ["line", "recommended", "latency, ms", "download, Mbit/s", "upload, Mbit/s", "MOS of calls"]
+    return table([*heads, "page load, s", "CPU s"], rows)
 
 
 def advice() -> str:
     """What was promised beside what Linux did, and what the same settings do on a line like that of the machine."""
     points = advised.points()
     alike = crosscheck.compared("advice", [advised.with_the_machines_line(point) for point in points])
-    rows = [
-        [
-            row.point.name,
-            f"{row.metric.title} ({row.metric.unit})",
-            number(row.ours, row.metric.digits),
-            f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs})",
-            difference(row).replace("-", "−"),
-            verdict(row) if row.passes else f"**{verdict(row)}**",
-            "same"
-            if advised.is_like_the_machines(row.point)
-            else f"{number(other.ours, row.metric.digits)} ({other.difference / row.theirs.value:+.1%})".replace(
-                "-", "−"
-            ).replace("%", " %"),
-        ]
-        for row, other in zip(crosscheck.compared("advice", points).rows, alike.rows, strict=True)
-    ]
-    heads = [
-        "line and setting",
-        "",
-        "promised",
-        "Linux (runs)",
-        "difference ± 95 %",
-        "verdict",
-        "with the machine's line",
-    ]
-    return markdown(heads, rows)
+    rows = []
+    for row, other in zip(crosscheck.compared("advice", points).rows, alike.rows, strict=True):
+        digits, theirs = row.metric.digits, row.theirs
+        again = f"{number(other.ours, digits)} ({other.difference / theirs.value:+.1%})".replace("%", " %")
+        rows.append(
+            [
+                row.point.name,
+                f"{row.metric.title} ({row.metric.unit})",
+                number(row.ours, digits),
+                f"{number(theirs.value, digits)} ({theirs.runs})",
+                difference(row).replace("-", "−"),
+                verdict(row) if row.passes else f"**{verdict(row)}**",
+                "same" if advised.is_like_the_machines(row.point) else again.replace("-", "−"),
+            ]
+        )
+    heads = ["line and setting", "", "promised", "Linux (runs)", "difference ± 95 %", "verdict"]
+    return table([*heads, "with the machine's line"], rows)
 
 
 def on_linux(first: tuple[float, ...], second: tuple[float, ...]) -> str:
@@ -150,29 +124,28 @@ def on_linux(first: tuple[float, ...], second: tuple[float, ...]) -> str:
     return "**refuted**" if sum(first) / len(first) < sum(second) / len(second) else "undecided"
 
 
+def shown_beside(text: str, outcome: str, found: list[tuple[str, Row]], what: str = "") -> list[list[str]]:
+    """Rows of a finding: of each scheme, ours and Linux's; text and outcome are in the first."""
+    rows = []
+    for scheme, row in found:
+        metric, theirs = row.metric, row.theirs
+        cells = [f"`{scheme}`", f"{metric.title} ({metric.unit})", number(row.ours, metric.digits)]
+        rows.append([text, *cells, f"{number(theirs.value, metric.digits)} ({theirs.runs}{what})", outcome])
+        text = outcome = ""
+    return rows
+
+
 def atlas() -> str:
     """The findings, and what Linux says."""
     found = {row.point.name: row for row in crosscheck.check("atlas").rows}
     rows = []
     for finding in findings.FINDINGS:
-        own = [found.get(f"{finding.name}, {scheme}") for scheme in finding.schemes]
-        if any(row is None for row in own):
-            continue
-        first, second = (row for row in own if row is not None)
-        verdict_of_linux = on_linux(first.theirs.values, second.theirs.values)
-        for scheme, row in zip(finding.schemes, (first, second), strict=True):
-            rows.append(
-                [
-                    f"{finding.text}" if scheme == finding.schemes[0] else "",
-                    f"`{scheme}`",
-                    f"{finding.title} ({finding.unit})",
-                    number(row.ours, finding.digits),
-                    f"{number(row.theirs.value, finding.digits)} ({row.theirs.runs})",
-                    verdict_of_linux if scheme == finding.schemes[0] else "",
-                ]
-            )
+        own = [(scheme, found[name]) for scheme in finding.schemes if (name := f"{finding.name}, {scheme}") in found]
+        if len(own) == len(finding.schemes):
+            outcome = on_linux(*(row.theirs.values for _, row in own))
+            rows += shown_beside(finding.text, outcome, own)
     rows += falling_rate()
-    return markdown(["finding", "scheme", "what", "ours", "Linux (runs)", "on Linux"], rows)
+    return table(["finding", "scheme", "what", "ours", "Linux (runs)", "on Linux"], rows)
 
 
 def falling_rate() -> list[list[str]]:
@@ -181,33 +154,19 @@ def falling_rate() -> list[list[str]]:
     found = {(row.point.scheme or "", row.metric.key): row for row in crosscheck.compared("linux", points).rows}
     schemes = sorted({scheme for scheme, _ in found}, key=lambda scheme: not scheme.startswith("codel"))
     codel, tail_drop = (found[scheme, "peak 10"].theirs.value for scheme in schemes)
+    own = [(scheme.split()[0], found[scheme, key]) for scheme in schemes for key in ("peak 10", "settling 10")]
     text = "When the rate falls from 100 to 10 Mbit/s, CoDel's delay peaks like tail drop's, and it settles later."
-    rows = []
-    for scheme in schemes:
-        for key in ("peak 10", "settling 10"):
-            row = found[scheme, key]
-            is_first = not rows
-            rows.append(
-                [
-                    text if is_first else "",
-                    f"`{scheme.split()[0]}`",
-                    f"{row.metric.title} ({row.metric.unit})",
-                    number(row.ours, row.metric.digits),
-                    f"{number(row.theirs.value, row.metric.digits)} ({row.theirs.runs} changes)",
-                    ("confirmed" if codel > PEAK_SHARE * tail_drop else "**refuted**") if is_first else "",
-                ]
-            )
-    return rows
+    return shown_beside(text, "confirmed" if codel > PEAK_SHARE * tail_drop else "**refuted**", own, " changes")
 
 
-def write(file: Path, name: str, table: str) -> None:
+def write(file: Path, name: str, made: str) -> None:
     """Writes a table between its markers."""
     text = file.read_text()
     pattern = rf"(<!-- {name}: made by docs/beside\.py -->\n).*?(<!-- end of {name} -->)"
-    made, count = re.subn(pattern, lambda found: f"{found[1]}\n{table}\n\n{found[2]}", text, flags=re.DOTALL)
+    text, count = re.subn(pattern, lambda found: f"{found[1]}\n{made}\n{found[2]}", text, flags=re.DOTALL)
     if count != 1:
         raise SystemExit(f"{file} has no markers of {name}")
-    file.write_text(made)
+    file.write_text(text)
 
 
 FILES = {
@@ -224,9 +183,9 @@ def main() -> None:
         if name not in FILES:
             raise SystemExit(f"unknown table {name}; allowed: {', '.join(FILES)}")
         made, files = FILES[name]
-        table = made()
+        text = made()
         for file in files:
-            write(DOCS / file, name, table)
+            write(DOCS / file, name, text)
 
 
 if __name__ == "__main__":

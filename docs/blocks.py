@@ -15,7 +15,7 @@ changes this:
     <!-- status: 1 -->              its last command ends with that status
     <!-- output -->                 it shows what a command printed
 
-Some commands are never run, for the reason that :data:`NEVER` or :data:`ABSENT` gives.
+Some commands are never run, for the reason that :data:`WHY` or :data:`ABSENT` gives.
 """
 
 from __future__ import annotations
@@ -47,54 +47,44 @@ CHEAP_S: Final = 1.0
 #: A command that takes longer hangs.
 TIMEOUT_S: Final = 1200
 
-#: Commands that no test runs: the words that they begin with, and why.
-NEVER: Final = {
-    "make": "builds or installs",
-    "cargo": "builds",
-    "rustup": "installs",
-    "apt": "installs",
-    "apt-get": "installs",
-    "pip": "installs",
-    "pipx": "installs",
-    "uv": "installs",
-    "git": "needs the network",
-    "helm": "needs a cluster",
-    "curl": "needs a running device",
-    "systemctl": "needs an installed device",
-    "journalctl": "needs an installed device",
-    "ethtool": "changes network interfaces",
-    "ip": "changes network interfaces",
-    "tc": "changes network interfaces",
-    "jupyter": "starts a server",
-    "ssh": "needs another machine",
-    "sqlite3": "needs a device that has measured",
-    "flent": "is another program",
-    "tshark": "is another program",
-    "mergecap": "is another program",
-    "docker": "needs another program",
-    "prometheus": "is another program",
-    "sojournd run": "needs root and network interfaces",
-    "sojournd doctor": "needs the interfaces of the configuration",
-    "sojournd check": "needs a configuration of the reader",
-    "sojournd replay": "needs a capture",
-    "sojournd status": "needs a running device",
-    "sojournd windows": "needs a running device",
-    "sojournd switch": "needs a running device",
-    "sojournd set": "needs a running device",
-    "sojournd schedule": "needs a running device",
-    "sojournd reload": "needs a running device",
-    "sojourn device": "needs root, or a device that has measured",
-    "SOJOURND=": "needs root",
-    "sojourn papers run": "takes minutes; the tests of the studies run it",
-    "sojourn crosscheck": "takes minutes; the tests of the peers run it",
-    ".ci/": "is the test run",
-    ".venv/": "runs a script of the repository",
-    "fuzz/": "takes minutes; .ci/run does it",
-    "packaging/": "builds",
-    "python docs/": "writes a page",
-    "python3 benches/": "measures speed",
-    "python3 packaging/": "builds",
+WHY: Final = {
+    "builds or installs": ("make",),
+    "builds": ("cargo", "packaging/", "python3 packaging/"),
+    "installs": ("rustup", "apt", "apt-get", "pip", "pipx", "uv"),
+    "needs the network": ("git",),
+    "needs a cluster": ("helm",),
+    "needs a running device": (
+        "curl",
+        "sojournd status",
+        "sojournd windows",
+        "sojournd switch",
+        "sojournd set",
+        "sojournd schedule",
+        "sojournd reload",
+    ),
+    "needs an installed device": ("systemctl", "journalctl"),
+    "changes network interfaces": ("ethtool", "ip", "tc"),
+    "starts a server": ("jupyter",),
+    "needs another machine": ("ssh",),
+    "needs a device that has measured": ("sqlite3",),
+    "is another program": ("flent", "tshark", "mergecap", "prometheus"),
+    "needs another program": ("docker",),
+    "needs root and network interfaces": ("sojournd run",),
+    "needs the interfaces of the configuration": ("sojournd doctor",),
+    "needs a configuration of the reader": ("sojournd check",),
+    "needs a capture": ("sojournd replay",),
+    "needs root, or a device that has measured": ("sojourn device",),
+    "needs root": ("SOJOURND=",),
+    "takes minutes; the tests of the studies run it": ("sojourn papers run",),
+    "takes minutes; the tests of the peers run it": ("sojourn crosscheck",),
+    "is the test run": (".ci/",),
+    "runs a script of the repository": (".venv/",),
+    "takes minutes; .ci/run does it": ("fuzz/",),
+    "writes a page": ("python docs/",),
+    "measures speed": ("python3 benches/",),
 }
+"""Commands that no test runs, by the reason: the words that they begin with."""
+NEVER: Final = {start: why for why, starts in WHY.items() for start in starts}
 #: What a block names that no test has, and why it is not run then.
 ABSENT: Final = {
     "/var/lib/sojournd/": "needs a device that has measured",

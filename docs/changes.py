@@ -6,13 +6,12 @@ only when the library does.
 
 from __future__ import annotations
 
-from pages import DOCS, save
+from pages import run, save, write
 
 import sojourn as sj
 from sojourn.results import text
 from sojourn.results.results import Results
 
-NOTE = "<!-- Made by docs/changes.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 SCHEMES = ("pfifo limit 1000p", "codel", "pie", "fq_codel", "cake", "dualpi2")
 TURNS = ("pfifo limit 417p", "codel", "pie", "fq_codel")
 REPLICATIONS = 5
@@ -26,34 +25,14 @@ def lte() -> Results:
     return results
 
 
-def table(results: Results) -> str:
-    """The main numbers of the six schemes, as the command prints them."""
-    return text.comparison(results)
-
-
 def turns() -> str:
     """The phases of RFC 7928, section 8.2.6, as the command prints them."""
     results = sj.compare("varying", TURNS, replicates=REPLICATIONS, seed=1, series=None, progress=False)
     return text.phases(results)
 
 
-def look() -> str:
-    """What the command says of the trace."""
-    from argparse import Namespace
-    from contextlib import redirect_stdout
-    from io import StringIO
-
-    from sojourn.cli import trace as command
-
-    out = StringIO()
-    with redirect_stdout(out):
-        command.run(Namespace(file="lte", make=None, window="100ms", hold=False, json=False, out=None))
-    return out.getvalue().rstrip()
-
-
 def main() -> None:
     """Writes the page."""
-    template = (DOCS / "templates" / "networks-that-change.md.in").read_text(encoding="utf-8")
     results = lte()
 
     def of(label: str, name: str, scale: float = 1.0) -> str:
@@ -66,8 +45,10 @@ def main() -> None:
         "codel_goodput": of("codel", "goodput_bit_s", 1e-6),
         "codel_utilisation": of("codel", "utilisation", 100),
     }
-    page = NOTE + template.format(look=look(), lte=table(results), turns=turns(), **words)
-    (DOCS / "guides" / "networks-that-change.md").write_text(page, encoding="utf-8")
+    look = run("sojourn trace lte", ".").stdout.rstrip()
+    write(
+        "guides/networks-that-change.md", {"look": look, "lte": text.comparison(results), "turns": turns(), **words}
+    )
 
 
 if __name__ == "__main__":

@@ -6,31 +6,27 @@ the device, which takes twenty minutes, root and ``sojournd``. Finished runs are
 
 from __future__ import annotations
 
-import json
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optimal
 import pandas as pd
-from optimal import PROTOCOL as FIRST
-from pages import lines
+from pages import DOCS, lines, protocol, with_p, within
 
-from sojourn import _native, stats
-from sojourn.base import core
+from sojourn import stats
 from sojourn.real.device import experiment as laboratory
 from sojourn.studies.papers.results import Keeper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers" / "dropping-functions"))
-from dropping_functions import document, simulate, store
+from dropping_functions import simulate, store
 from dropping_functions.document import Experiment, Size, Switchback
-from dropping_functions.simulate import PAIRED, SWITCHBACK, WINDOWS, Run
+from dropping_functions.simulate import SWITCHBACK, WINDOWS, Run
 
-DOCS = Path(__file__).parent
-PROTOCOL = tomllib.loads((DOCS / "front.toml").read_text(encoding="utf-8"))
+PROTOCOL = protocol("front")
 REFERENCE = "d1"
 C, GOODPUT, UTILISATION = "impairment_c", "goodput", "utilisation"
 CANDIDATES = [name for name in PROTOCOL["schemes"] if name != REFERENCE]
@@ -38,47 +34,21 @@ CANDIDATES = [name for name in PROTOCOL["schemes"] if name != REFERENCE]
 
 def experiment() -> tuple[Experiment, Size]:
     """The study's experiment with the protocol's schemes and switchback."""
-    paper = document.load("dropping-functions")
-    texts = {one["id"]: one for one in FIRST["scheme"]}
-    schemes = tuple(document.Scheme(name, texts[name]["name"], texts[name]["text"]) for name in PROTOCOL["schemes"])
+    schemes = {one["id"]: one for one in optimal.PROTOCOL["scheme"]}
+    paper, size = optimal.experiment(schemes[name] for name in PROTOCOL["schemes"])
     keys = {name: value for name, value in PROTOCOL["switchback"].items() if name != "first"}
-    back = Switchback(**{**keys, "demand": tuple(keys["demand"])})
-    return replace(paper, schemes=schemes), replace(paper.sizes["quick"], switchback=back)
+    return paper, replace(size, switchback=Switchback(**{**keys, "demand": tuple(keys["demand"])}))
 
 
-def goodput(report: Any, draw: Any) -> float:
+def goodput(report: Any, draw: Any) -> dict[str, float]:
     """What receivers got of payload, without uploads, over the link's rate."""
     flows = [flow for flow in report["flows"] if draw.kind[flow["group"]] != "upload"]
-    return sum(flow["metrics"]["goodput_bit_s"] or 0.0 for flow in flows) / 1e9
-
-
-def paired() -> Iterator[dict[str, Any]]:
-    """The runs of the first part: windows and goodput."""
-    paper, size = experiment()
-    keeper = Keeper(DOCS.parent / "out/front")
-    for block in PROTOCOL["blocks"]:
-        for demand in PROTOCOL["demands"]:
-            draw = None
-            for scheme in paper.schemes:
-                run = Run(PAIRED, block, demand, scheme)
-                of = {**simulate.settings(paper, size, run), "with": GOODPUT}
-                found = keeper.find(WINDOWS, of)
-                if found is None:
-                    draw = draw or simulate.draw_of(paper, size, run)
-                    task = {"scheme": scheme.text, "seed": 1, "replication": block, "series": None}
-                    ((is_good, text),) = core.run_batch([draw.scenario], [(0, json.dumps(task))], _native.Stop())
-                    if not is_good:
-                        raise SystemExit(text)
-                    report = json.loads(text)
-                    made = simulate.stored(paper, size, run, draw, report)
-                    found = keeper.keep(WINDOWS, of, {**made, GOODPUT: goodput(report, draw)})
-                yield found
-            print(block, demand, flush=True)
+    return {GOODPUT: sum(flow["metrics"]["goodput_bit_s"] or 0.0 for flow in flows) / 1e9}
 
 
 def at_equal_load() -> list[list[str]]:
     """Rows of the first part: candidate, load, measure, blocks, difference, in per cent of d1's, p."""
-    runs = list(paired())
+    runs = list(optimal.paired(experiment(), PROTOCOL, "front", goodput))
     frame = store.windows(runs)
     means = frame.groupby(["label", "block", "demand"])[["load", C]].mean()
     means[GOODPUT] = pd.Series({(run["label"], run["block"], run["demand"]): run[GOODPUT] for run in runs})
@@ -87,7 +57,7 @@ def at_equal_load() -> list[list[str]]:
         own = means.loc[(label, block)].sort_values("load")
         return float(np.interp(load, own["load"], own[measure], left=np.nan, right=np.nan))
 
-    rows, p = [], []
+    rows = []
     for name in CANDIDATES:
         for load in PROTOCOL["loads"]:
             for measure in (C, GOODPUT):
@@ -98,10 +68,9 @@ def at_equal_load() -> list[list[str]]:
                 known = np.isfinite(ours) & np.isfinite(theirs)
                 of = stats.paired(ours[known], theirs[known])
                 change = f"{of.mean / float(theirs[known].mean()):+.1%}"
-                shown = f"{of.mean:.3g} [{of.low or 0:.3g}, {of.high or 0:.3g}]"
-                rows.append([name, f"{load:g}", measure, f"{known.sum()}", shown, change])
-                p.append(stats.paired_p(ours[known], theirs[known]))
-    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+                row = [name, f"{load:g}", measure, f"{known.sum()}", within(of), change]
+                rows.append((row, stats.paired_p(ours[known], theirs[known])))
+    return with_p(rows)
 
 
 def coefficients(frame: pd.DataFrame, measure: str) -> dict[str, float]:
@@ -125,12 +94,10 @@ def effects(runs: Iterable[tuple[pd.DataFrame, pd.Series]], burn_in_s: float) ->
             for name, value in coefficients(counted, measure).items():
                 found.setdefault((name, measure), []).append(value)
     print(windows, "windows")
-    rows, p = [], []
-    for (name, measure), values in sorted(found.items()):
-        of = stats.estimate(np.array(values))
-        rows.append([name, measure, f"{of.mean:.3g} [{of.low or 0:.3g}, {of.high or 0:.3g}]"])
-        p.append(stats.paired_p(np.array(values), np.zeros(len(values))))
-    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+    return with_p(
+        ([name, measure, within(stats.estimate(values))], stats.paired_p(np.array(values), np.zeros(len(values))))
+        for (name, measure), values in sorted(found.items())
+    )
 
 
 def switched() -> Iterator[tuple[pd.DataFrame, pd.Series]]:

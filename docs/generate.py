@@ -25,11 +25,9 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 ENTRIES: list[dict[str, Any]] = json.loads(_native.aqms())
 ABOUT: dict[str, dict[str, Any]] = tomllib.loads((DOCS / "algorithms.toml").read_text(encoding="utf-8"))
-COST_FILE = ROOT / "benches" / "cost.json"
-MEASURED: dict[str, Any] = json.loads(COST_FILE.read_text(encoding="utf-8")) if COST_FILE.exists() else {}
-COSTS: dict[str, dict[str, str]] = MEASURED.get("above_pfifo_ns", {})
-COUNT_FILE = ROOT / "benches" / "instructions.json"
-COUNTED: dict[str, Any] = json.loads(COUNT_FILE.read_text(encoding="utf-8")) if COUNT_FILE.exists() else {}
+MEASURED: dict[str, Any] = json.loads((ROOT / "benches" / "cost.json").read_text(encoding="utf-8"))
+COSTS: dict[str, dict[str, str]] = MEASURED["above_pfifo_ns"]
+COUNTED: dict[str, Any] = json.loads((ROOT / "benches" / "instructions.json").read_text(encoding="utf-8"))
 PICTURE = (
     "`{example}`: ten CUBIC flows share 20 Mbit/s, and from 20 s to 25 s a UDP flow of 16 Mbit/s joins them. One run "
     "of [this scenario](../../flood.toml)."
@@ -48,42 +46,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return pages.table(head, (map(cell, row) for row in rows))
 
 
-QUEUES = """## Which queue a metric is of
-
-A queue has a name that says its direction.
-
-| name | queue |
-| --- | --- |
-| `left->right` | of the link between `left` and `right`, for packets towards `right` |
-| `right->left` | of the same link, in the other direction |
-| `lan:client0` | of the station `client0` on the bus `lan` |
-| `near:phone` | of the station or access point `phone` of the 802.11 cell `near` |
-| `near:ap->phone` | of the access point `ap` for the station `phone`, with a queue for each station |
-
-A metric with the scope `queue` is of one queue. With one queue under test, the value of run scope is that queue's.
-
-With several, it is that of the headline queue: the busiest one under test, which has the highest utilisation. In a
-comparison, the utilisation is averaged over all schemes and replications. In a plan, it is averaged over the schemes
-and replications of one combination of levels. So everything that is compared has the same headline queue. Of equal
-queues it is the first of the network. The column `queue` of `runs` names it.
-
-Tables have a row for each queue under test, the busiest first: at most 8, and the table `queues` has all. Metrics
-that are not of queues are in the first of these rows.
-
-Another queue is named behind an `@`, wherever a metric is named: `--metric sojourn_ms_mean@left->right`, and in the
-metrics, figures and precision goals of a plan. In Python, `results.estimate(label, "sojourn_ms_mean",
-queue="left->right")` is the same. Distributions and time series of queues have the queue behind a colon:
-`sojourn_ms:left->right`. Those of the 16 busiest queues under test of a run are kept.
-
-The queues under test together are measured where a scenario has `pooled = true`. They are a queue called `all`
-(`sojourn_ms_mean@all`). Counts and queue lengths are sums, times and ratios are over the packets of all queues, and
-utilisation is the share of the time of all their links.
-
-## List
-
-"""
-
-
 def metrics() -> str:
     """The page of metrics."""
 
@@ -100,27 +62,14 @@ def metrics() -> str:
         for m in found
     ]
     cohorts = {m["cohort"]: m["cohort_definition"] for m in found}
-    return (
-        NOTE
-        + "# Metrics\n\n"
-        + "All metrics are measured in every run, from the end of the warm-up to the end of the run unless the "
-        + "definition says otherwise. The scope tells whether a metric has a value for the run, for each queue under "
-        + "test, or for each flow. [Measurement](../concepts/measurement.md) explains how each is computed.\n\n"
-        + "The cohort says what a metric is of. The start and the end of the measured time cut through the life "
-        + "of packets. Ratios of queues and flows therefore divide by the packets that leave in the measured time, "
-        + "whenever they arrived. The drops and marks of a queue are among these packets, so a share lies between 0 "
-        + "and 1. Packets in the queue at the start of the measured time are counted when they leave. Packets that "
-        + "still wait at its end are not counted. Phases and windows have the same rule.\n\n"
-        + table(("cohort", "what belongs to it"), ((f"`{name}`", text) for name, text in cohorts.items()))
-        + "\n"
-        + "Each value lies in the range that the table gives. The values of flows add up to those of their group, "
-        + "and the values of groups to those of the run. This holds for goodput, throughput, and the numbers of "
-        + "packets, segments, timeouts and flows. The three reasons for drops add up to `drops_packets`. The "
-        + "simulator checks every report against these rules at the end of the run, and ends with an error where "
-        + "one does not hold.\n\n"
-        + QUEUES
-        + table(("metric", "unit", "scope", "cohort", "range", "estimator", "definition"), rows)
-    )
+    cohort_rows = ((f"`{name}`", text) for name, text in cohorts.items())
+    heads = ("metric", "unit", "scope", "cohort", "range", "estimator", "definition")
+    return filled("metrics", cohorts=table(("cohort", "what belongs to it"), cohort_rows), metrics=table(heads, rows))
+
+
+def filled(name: str, **values: object) -> str:
+    """A page from its template."""
+    return NOTE + (DOCS / "templates" / f"{name}.md.in").read_text(encoding="utf-8").format_map(values)
 
 
 def yes(value: bool) -> str:
@@ -130,7 +79,7 @@ def yes(value: bool) -> str:
 
 def over_limit() -> str:
     """A sentence on the schemes that take more instructions than their class is to take."""
-    above, limits = COUNTED.get("above_pfifo", {}), COUNTED.get("limits_above_pfifo", {})
+    above, limits = COUNTED["above_pfifo"], COUNTED["limits_above_pfifo"]
     names = [f"`{name}`" for name in above if above[name] > limits.get(name, above[name])]
     return f"These schemes are still above: {', '.join(names)}." if names else "All schemes are within."
 
@@ -154,7 +103,7 @@ def algorithms() -> str:
             e["drops_at"],
             yes(e["ecn"]),
             yes(e["per_flow_state"]),
-            str(COUNTED.get("above_pfifo", {}).get(e["name"], "")),
+            str(COUNTED["above_pfifo"].get(e["name"], "")),
             cost_ns(e["name"]),
             e["source"],
         )
@@ -171,27 +120,9 @@ def algorithms() -> str:
         "cost (ns per packet)",
         "source",
     )
-    return (
-        NOTE
-        + "# Algorithms\n\nThe name, followed by parameters as in tc, is what the option `--aqm` and the key `queue` "
-        + "of a scenario take: `codel target 10ms ecn`. `sojourn list aqms` prints this list.\n\n"
-        + "The cost is that of one enqueue and one dequeue, minus that of `pfifo`. It is given for the load, of "
-        + "those measured, at which it is highest. The number of instructions depends on the compiler and not on the "
-        + "machine; callgrind counts it. The CPU time is measured with warm caches"
-        + (f", on one core of this processor: {MEASURED['machine']['processor']}" if MEASURED else "")
-        + (
-            f": the median of {MEASURED['repetitions']} repetitions, with their range in parentheses"
-            if MEASURED
-            else ""
-        )
-        + ". In a repetition the smallest of 40 rounds counts. Differences within the ranges say nothing"
-        + ".\n\n"
-        + "The goals are 100 instructions for a single queue, 300 for a scheme with state of flows, 400 for fair "
-        + "queueing and 1,000 for CAKE. They were set as 10, 30, 40 and 100 ns and converted once at 10 instructions "
-        + "a nanosecond, the ratio that was measured over the schemes. "
-        + over_limit()
-        + "\n\n"
-        + table(head, rows)
+    machine, repetitions = MEASURED["machine"]["processor"], MEASURED["repetitions"]
+    return filled(
+        "algorithms", processor=machine, repetitions=repetitions, over=over_limit(), table=table(head, rows)
     )
 
 
@@ -296,17 +227,8 @@ def settings(name: str, preset: str) -> str:
 
 
 # Quantities, whose JSON Schema is a text; a link leads to their section.
-QUANTITIES = {
-    "time": "time",
-    "data": "size",
-    "packets": "packets",
-    "rate": "rate",
-    "loss": "loss",
-    "jitter": "jitter",
-    "probability": "probability",
-    "framing": "framing",
-    "codepoint": "codepoint",
-}
+_SAME = ("packets", "rate", "loss", "jitter", "probability", "framing", "codepoint")
+QUANTITIES = {"time": "time", "data": "size", **{name: name for name in _SAME}}
 WORDS = {
     "string": "text",
     "integer": "whole number",
@@ -468,52 +390,18 @@ def shown(default: object) -> str:
 def scenario() -> str:
     """The page of the scenario document."""
     reference = Scenario()
-    parts = [
-        NOTE,
-        "# Scenario\n\n",
-        "A scenario describes a network, its flows, and how long to simulate them. It is written in TOML, or with "
-        "the same keys in JSON. A mistake is reported before anything runs, with file, line, key and what is "
-        "allowed. `sojourn schema` prints the JSON Schema from which this page is made.\n\n"
-        "A key without a default may be left out unless it is required. The examples after the first one show only "
-        "the tables that differ from it.\n",
-    ]
+    sections = []
     for section in reference.sections:
         where = f"Key `{section['key']}`. " if section.get("key") else ""
         example = section["example"].strip()
-        parts.append(f"\n## {section['title']}\n\n{where}{reference.body(section)}\n```toml\n{example}\n```\n")
-    parts.append(
-        "\n## Schemes\n\nA scheme is an algorithm with its parameters, written as in tc or as a table. The "
-        "[algorithms](algorithms.md) have a page each. These two mean the same:\n\n"
-        "```toml\n" + SCHEMES + "```\n"
-    )
-    parts.append("\n## Quantities\n\nA quantity is a text with a number and a unit. A bare number is refused.\n\n")
+        sections.append(f"\n## {section['title']}\n\n{where}{reference.body(section)}\n```toml\n{example}\n```\n")
     rows = [(QUANTITIES[name], reference.tables[name]["description"]) for name in QUANTITIES]
-    parts.append(table(("quantity", "what is accepted"), rows))
-    parts.append(
-        "\n## Bounds\n\nValues beyond these bounds are refused. A document has at most 128 levels of tables and "
-        "lists.\n\n"
+    return filled(
+        "scenario",
+        sections="".join(sections),
+        quantities=table(("quantity", "what is accepted"), rows),
+        bounds=table(("keys", "at most", "reason"), json.loads(_native.bounds())),
     )
-    parts.append(table(("keys", "at most", "reason"), json.loads(_native.bounds())))
-    return "".join(parts)
-
-
-SCHEMES = """\
-[[links]]
-name = "access"
-from = "client"
-to = "left"
-rate = "1 Gbit/s"
-delay = "1 ms"
-queue = "codel target 10ms ecn"
-
-[[links]]
-name = "bottleneck"
-from = "left"
-to = "right"
-rate = "20 Mbit/s"
-delay = "10 ms"
-queue = { kind = "codel", target = "10 ms", ecn = true }
-"""
 
 
 MARKED = re.compile(
@@ -530,22 +418,11 @@ def traced() -> str:
     """The page of packet traces and decision logs."""
     columns = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in logs.COLUMNS.items()]
     words = [(f"`{name}`", meaning) for name, meaning in logs.WORDS.items()]
-    return (
-        NOTE
-        + "# Packet traces and decision logs\n\n"
-        + "[The guide](../guides/traces.md) shows how a run writes these files.\n\n"
-        + "## Packet traces\n\n"
-        + "`QUEUE.pcapng` has every packet that arrived at the queue, in the order and at the time of arrival. "
-        + "`QUEUE.departures.pcapng` has those that left it to be sent, at the time of departure. "
-        + "Times are in nanoseconds and begin with 0 at the start of the run. "
-        + "A packet's comment consists of words `NAME=VALUE`:\n\n"
-        + table(["word", "meaning"], words)
-        + "\nA packet of the simulator has no bytes. Its headers are made from the simulated fields:\n\n"
-        + table(["field", "value"], logs.HEADERS.items())
-        + "\n## Decision logs\n\n"
-        + "`QUEUE.parquet` has one row for each event at the queue, in the order of time. The units and meanings of "
-        + "the columns are also in the file, in the metadata of its fields.\n\n"
-        + table(["column", "unit", "meaning"], columns)
+    return filled(
+        "traces",
+        words=table(["word", "meaning"], words),
+        headers=table(["field", "value"], logs.HEADERS.items()),
+        columns=table(["column", "unit", "meaning"], columns),
     )
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from pages import table
 
 from sojourn import stats
 from sojourn.base import core
@@ -60,33 +61,17 @@ class Network:
     truth: Mapping[str, float | None]
 
 
+def _scenario(measured_s: float, warm_up_s: float, link: dict[str, Any], *flows: dict[str, Any]) -> dict[str, Any]:
+    times = {"duration": f"{measured_s + warm_up_s:g} s", "warm_up": f"{warm_up_s:g} s"}
+    return {"name": "coverage", **times, "links": [{"delay": "20 ms", "under_test": True, **link}], "flows": [*flows]}
+
+
 def _one_queue(load: float, size: dict[str, Any] | str, measured_s: float, **link: Any) -> dict[str, Any]:
-    return {
-        "name": "coverage",
-        "duration": f"{measured_s + 2:g} s",
-        "warm_up": "2 s",
-        "links": [
-            {
-                "name": "server",
-                "from": "source",
-                "to": "sink",
-                "rate": "10 Mbit/s",
-                "delay": "20 ms",
-                "queue": "pfifo limit 100000p",
-                "under_test": True,
-                **link,
-            }
-        ],
-        "flows": [
-            {
-                "name": "poisson",
-                "from": "source",
-                "to": "sink",
-                "transport": {"kind": "udp", "header": "0 B"},
-                "traffic": {"kind": "poisson", "packets_per_second": load * _RATE, "packet_size": size},
-            }
-        ],
-    }
+    way = {"from": "source", "to": "sink"}
+    server = {"name": "server", **way, "rate": "10 Mbit/s", "queue": "pfifo limit 100000p", **link}
+    traffic = {"kind": "poisson", "packets_per_second": load * _RATE, "packet_size": size}
+    udp = {"kind": "udp", "header": "0 B"}
+    return _scenario(measured_s, 2, server, {"name": "poisson", **way, "transport": udp, "traffic": traffic})
 
 
 def _mm1(load: float, measured_s: float) -> Network:
@@ -137,37 +122,13 @@ def _jitter(load: float, measured_s: float) -> Network:
 
 
 def _dumbbell(duration_s: float, warm_up_s: float) -> Network:
-    scenario = {
-        "name": "coverage",
-        "duration": f"{duration_s:g} s",
-        "warm_up": f"{warm_up_s:g} s",
-        "links": [
-            {
-                "name": "bottleneck",
-                "from": "left",
-                "to": "right",
-                "rate": "2 Mbit/s",
-                "delay": "20 ms",
-                "queue": "codel",
-                "under_test": True,
-            }
-        ],
-        "flows": [
-            {"name": "bulk", "from": "left", "to": "right", "count": 2, "start": {"uniform": ["0 s", "1 s"]}},
-            # Without it two flows fall into one of several rhythms, and one run stays in one of them for ever.
-            {
-                "name": "cross",
-                "from": "left",
-                "to": "right",
-                "transport": {"kind": "udp"},
-                "traffic": {
-                    "kind": "poisson",
-                    "packets_per_second": 30,
-                    "packet_size": {"exponential": {"mean": "800 B"}},
-                },
-            },
-        ],
-    }
+    way = {"from": "left", "to": "right"}
+    bottleneck = {"name": "bottleneck", **way, "rate": "2 Mbit/s", "queue": "codel"}
+    bulk = {"name": "bulk", **way, "count": 2, "start": {"uniform": ["0 s", "1 s"]}}
+    # Without it two flows fall into one of several rhythms, and one run stays in one of them for ever.
+    poisson = {"kind": "poisson", "packets_per_second": 30, "packet_size": {"exponential": {"mean": "800 B"}}}
+    cross = {"name": "cross", **way, "transport": {"kind": "udp"}, "traffic": poisson}
+    scenario = _scenario(duration_s - warm_up_s, warm_up_s, bottleneck, bulk, cross)
     names = ("sojourn_ms_mean", "sojourn_ms_p99", "queue_packets_mean", "goodput_bit_s", "utilisation", "loss_ratio")
     return Network("dumbbell, CoDel", scenario, {**dict.fromkeys(names), "jain_index": None})
 
@@ -247,10 +208,10 @@ def read_record() -> dict[str, Any]:
     return record
 
 
-def table(record: Mapping[str, Any]) -> str:
+def coverage(record: Mapping[str, Any]) -> str:
     """Return the record as a table of Markdown; bold: further than three standard errors from 95 %."""
     error = 100 * math.sqrt(0.95 * 0.05 / int(record["repetitions"]))
-    rows = ["| network | metric | truth | n = 5 | n = 10 | n = 30 |", "| --- | --- | --- | --- | --- | --- |"]
+    rows = []
     for one in record["networks"]:
         for name, found in one["shares"].items():
             cells = [f"{100 * share:.1f}" for share in found]
@@ -258,8 +219,8 @@ def table(record: Mapping[str, Any]) -> str:
                 f"**{cell}**" if abs(100 * share - 95) > 3 * error else cell
                 for cell, share in zip(cells, found, strict=True)
             ]
-            rows.append(f"| {one['title']} | `{name}` | {one['truth'][name]:.5g} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+            rows.append([one["title"], f"`{name}`", f"{one['truth'][name]:.5g}", *cells])
+    return table(["network", "metric", "truth", *(f"n = {n}" for n in COUNTS)], rows).rstrip("\n")
 
 
 def main(arguments: Sequence[str]) -> int:

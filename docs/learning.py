@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import DOCS, table, write
 
 import sojourn as sj
 from sojourn import gym, stats
@@ -29,11 +30,7 @@ from sojourn.studies import papers
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers" / "daqm"))
 from daqm import model, traffic
 
-DOCS = Path(__file__).parent
 RESULTS = DOCS / "learning.json"
-NOTE = (
-    "<!-- Made by docs/learning.py from runs of the library: change it there, or its words in docs/templates. -->\n"
-)
 BASELINES = ("pie", "codel", "fq_codel")
 #: What tables show besides the reward. An evaluation observes these behind what the agent sees.
 SUMS = (
@@ -202,12 +199,9 @@ def by_network(result: dict[str, Any], row: dict[str, list[float]], metric: str)
     return values.mean(axis=1) if result["networks"] > 1 else values[0]
 
 
-def table(result: dict[str, Any], names: dict[str, str], baseline: str) -> str:
+def beside(result: dict[str, Any], names: dict[str, str], baseline: str) -> str:
     """Write a table: reward, its paired difference from a baseline, delay, loss and utilisation."""
-    lines = [
-        f"| scheme | reward | minus {names[baseline]} | delay (ms) | loss (%) | utilisation (%) |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     base = by_network(result, result["rows"][baseline], "reward")
     for scheme, title in names.items():
         row = result["rows"][scheme]
@@ -217,8 +211,9 @@ def table(result: dict[str, Any], names: dict[str, str], baseline: str) -> str:
             f"{scale * np.mean(by_network(result, row, metric)):.{digits}f}"
             for metric, scale, digits in (("sojourn_ms", 1, 1), ("loss_ratio", 100, 2), ("utilisation", 100, 1))
         ]
-        lines.append(f"| {title} | {_interval(stats.estimate(reward))} | {difference} | {' | '.join(rest)} |")
-    return "\n".join(lines)
+        rows.append([title, _interval(stats.estimate(reward)), difference, *rest])
+    head = ["scheme", "reward", f"minus {names[baseline]}", "delay (ms)", "loss (%)", "utilisation (%)"]
+    return table(head, rows).rstrip("\n")
 
 
 def _interval(estimate: stats.Estimate) -> str:
@@ -226,24 +221,21 @@ def _interval(estimate: stats.Estimate) -> str:
     return mean if estimate.half_width is None else f"{mean} ± {estimate.half_width:.3f}"
 
 
-def page(results: dict[str, Any]) -> str:
-    """Fill in the template."""
+def values(results: dict[str, Any]) -> dict[str, str]:
+    """What the guide shows."""
     own = {"pie": "PIE", "codel": "CoDel", "fq_codel": "FQ-CoDel"}
     texts: dict[str, str] = {}
     for name, learnt in (("pie", "PIE, learnt policy"), ("probability", "drop probability, learnt policy")):
         result = results[name]
         names = {"learnt": learnt, "constant": f"{learnt.partition(',')[0]}, learnt constants", **own}
-        texts[name] = table(result, names, "pie")
+        texts[name] = beside(result, names, "pie")
     result, schemes = results["thesis"], studies()["thesis"].baselines
     names = {"learnt": "PIE, learnt policy", "constant": "PIE, learnt constant target"}
     names |= dict(zip(schemes, ("PIE", "COBALT", "CoDel", "FQ-CoDel"), strict=True))
-    texts["thesis"] = table(result, names, schemes[0])
+    texts["thesis"] = beside(result, names, schemes[0])
     texts["constants"] = f"{result['constant'][0]:.2f}"
     texts["target"] = f"{100 ** ((result['constant'][0] + 1) / 2):.1f}"
-    text = (DOCS / "templates" / "learning.md.in").read_text(encoding="utf-8")
-    for key, value in texts.items():
-        text = text.replace(f"@{key}@", value)
-    return NOTE + text
+    return texts
 
 
 def smoke() -> None:
@@ -273,7 +265,7 @@ def main(names: Sequence[str] = ()) -> None:
         RESULTS.write_text(json.dumps(kept | {name: result}, indent=1) + "\n", encoding="utf-8")
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
     if set(kept) >= set(studies()):
-        (DOCS / "guides" / "learning.md").write_text(page(kept), encoding="utf-8")
+        write("guides/learning.md", values(kept))
 
 
 if __name__ == "__main__":

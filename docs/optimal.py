@@ -6,14 +6,15 @@ simulations. Finished runs are kept in ``out/optimal``.
 
 from __future__ import annotations
 
+import itertools
 import sys
-import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import BLUE, RED, lines, save
+from pages import BLUE, DOCS, RED, lines, protocol, save, with_p, within
 
 from sojourn import stats
 from sojourn.studies.papers.results import Keeper
@@ -22,10 +23,10 @@ from sojourn.view.plot import WIDTH, new_figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers" / "dropping-functions"))
 from dropping_functions import document, simulate, store
+from dropping_functions.document import Experiment, Size
 from dropping_functions.simulate import PAIRED, WINDOWS, Run
 
-DOCS = Path(__file__).parent
-PROTOCOL = tomllib.loads((DOCS / "optimal.toml").read_text(encoding="utf-8"))
+PROTOCOL = protocol("optimal")
 LOADS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "Poisson": ({}, (0.98, 0.985, 0.99)),
     "batches of 1 or 10": ({"batch": {1: 0.5, 10: 0.5}}, (0.90, 0.95)),
@@ -63,29 +64,43 @@ def front() -> list[list[str]]:
     return rows
 
 
+def experiment(schemes: Iterable[Mapping[str, str]]) -> tuple[Experiment, Size]:
+    """The study's experiment with other schemes: each an `id`, a `name` and a `text`."""
+    paper = document.load("dropping-functions")
+    own = tuple(document.Scheme(one["id"], one["name"], one["text"]) for one in schemes)
+    return replace(paper, schemes=own), paper.sizes["quick"]
+
+
+def paired(
+    of: tuple[Experiment, Size],
+    settings: Mapping[str, Any],
+    folder: str,
+    also: Callable[..., dict[str, Any]] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Every scheme's runs in a protocol's blocks and demands, made or found in a folder of ``out``."""
+    keeper, more = Keeper(DOCS.parent / "out" / folder), {"with": also.__name__} if also else {}
+    for block, demand in itertools.product(settings["blocks"], settings["demands"]):
+        draw = None
+        for scheme in of[0].schemes:
+            run = Run(PAIRED, block, demand, scheme)
+            key = {**simulate.settings(*of, run), **more}
+            found = keeper.find(WINDOWS, key)
+            if found is None:
+                draw = draw or simulate.draw_of(*of, run)
+                found = keeper.keep(
+                    WINDOWS, key, simulate.result_of(*of, run, draw, **({"also": also} if also else {}))
+                )
+            yield found
+        print(block, demand, flush=True)
+
+
 def simulated() -> dict[str, dict[str, np.ndarray]]:
     """Values by measure and scheme, one a block: the runs of the protocol."""
-    paper = document.load("dropping-functions")
-    schemes = tuple(document.Scheme(one["id"], one["name"], one["text"]) for one in PROTOCOL["scheme"])
-    paper, size = replace(paper, schemes=schemes), paper.sizes["quick"]
-    keeper = Keeper(DOCS.parent / "out/optimal")
-    results = []
-    for block in PROTOCOL["blocks"]:
-        for demand in PROTOCOL["demands"]:
-            draw = None
-            for scheme in schemes:
-                run = Run(PAIRED, block, demand, scheme)
-                of = simulate.settings(paper, size, run)
-                found = keeper.find(WINDOWS, of)
-                if found is None:
-                    draw = draw or simulate.draw_of(paper, size, run)
-                    found = keeper.keep(WINDOWS, of, simulate.result_of(paper, size, run, draw))
-                results.append(found)
-            print(block, demand, flush=True)
-    frame = store.windows(results)
+    of = experiment(PROTOCOL["scheme"])
+    frame = store.windows(paired(of, PROTOCOL, "optimal"))
     frame["utilisation"] = np.minimum(frame["load"] * (1 - frame["loss_ratio"]), 1.0)
     means = frame.groupby(["label", "block", "demand"])[list(MEASURES)].mean().groupby(["label", "block"]).mean()
-    return {name: {one.id: means[name][one.id].to_numpy() for one in schemes} for name in MEASURES}
+    return {name: {one.id: means[name][one.id].to_numpy() for one in of[0].schemes} for name in MEASURES}
 
 
 def compared(values: dict[str, dict[str, np.ndarray]]) -> tuple[list[list[str]], list[list[str]]]:
@@ -101,15 +116,12 @@ def compared(values: dict[str, dict[str, np.ndarray]]) -> tuple[list[list[str]],
         if one.get("is_candidate")
         for measure in MEASURES[:2]
     ]
-    adjusted = stats.holm([stats.paired_p(own, other) for _, _, own, other in tests])
     rows = []
-    for (key, measure, own, other), p in zip(tests, adjusted, strict=True):
+    for key, measure, own, other in tests:
         of = stats.paired(own, other)
-        share = of.mean / float(np.mean(other))
-        rows.append(
-            [names[key], measure, f"{of.mean:.3g} [{of.low:.3g}, {of.high:.3g}]", f"{share:+.1%}", f"{p:.2g}"]
-        )
-    return means, rows
+        share = f"{of.mean / float(np.mean(other)):+.1%}"
+        rows.append(([names[key], measure, within(of), share], stats.paired_p(own, other)))
+    return means, with_p(rows)
 
 
 def picture(values: dict[str, dict[str, np.ndarray]]) -> None:

@@ -20,12 +20,10 @@ from sojourn.base.processors import cores
 from sojourn.studies import topology
 from sojourn.studies.placement import ALL, Found, Plan, picture, search
 from sojourn.studies.placement.search import BEST, EVERY, GREEDY, NONE, is_better
+from sojourn.view import charts
 from sojourn.view.palette import INK, MUTED
 from sojourn.view.plot import WIDTH, Picture, new_figure
 
-NOTE = (
-    "<!-- Made by docs/placement.py from runs of the library: change it there, or its words in docs/templates. -->\n"
-)
 # Research and carrier networks on several continents, of 11 to 29 routers, whose places are known: the first six have
 # demands of their own. Chosen for their variety, not for what came out.
 TOPOLOGIES = (
@@ -87,14 +85,8 @@ def near(each: Found, name: str) -> bool:
 def shares(found: list[Found]) -> str:
     """A row for each topology, a column for each way of choosing."""
     names = ways(found)
-    heads = [
-        "topology",
-        "routers, links",
-        "k",
-        "no router (ms)",
-        "gain of the best found (ms)",
-        *map(picture.words, names),
-    ]
+    heads = ["topology", "routers, links", "k", "no router (ms)", "gain of the best found (ms)"]
+    heads += map(picture.words, names)
     rows = []
     for key, each in zip(TOPOLOGIES, found, strict=True):
         net, gain = each.case.topology, stats.paired(each.values(NONE), each.values(BEST))
@@ -111,12 +103,13 @@ def shares(found: list[Found]) -> str:
         f"{100 * median(found, name):.0f}" + (f" ({within})" if (within := spread(found, name)) else "")
         for name in names
     ]
+    nothing = [""] * 4
     close = [f"{sum(near(each, name) for each in found)} of {len(found)}" for name in names]
-    last = [
-        "| **median share** | | | | | " + " | ".join(middle) + " |\n",
-        "| **not significantly worse than the best found** | | | | | " + " | ".join(close) + " |\n",
+    rows += [
+        ["**median share**", *nothing, *middle],
+        ["**not significantly worse than the best found**", *nothing, *close],
     ]
-    return table(heads, rows) + "".join(last)
+    return table(heads, rows)
 
 
 def share(each: Found, name: str) -> str:
@@ -143,42 +136,23 @@ def strips(found: list[Found]) -> Picture:
                 value = each.share(name)
                 at = row + 0.6 * (place / (len(found) - 1) - 0.5)
                 color = "#009e73" if near(each, name) else "#0072b2"
-                if value.low is not None and value.high is not None:
-                    axes.plot([100 * value.low, 100 * value.high], [at, at], color=color, linewidth=0.9, alpha=0.6)
-                axes.plot(100 * value.mean, at, "o", color=color, markersize=4)
+                charts.interval(axes, value, at, color, scale=100, size=16)
             middle = 100 * median(found, name)
             axes.plot([middle, middle], [row - 0.36, row + 0.36], color=INK, linewidth=2)
         for at, text in ((0, "no router"), (100, "best found")):
             axes.axvline(at, color=MUTED, linewidth=1, linestyle=(0, (4, 2)))
-            axes.annotate(
-                text,
-                (at, 1.0),
-                (0, 3),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8.5,
-                color=MUTED,
-            )
-        axes.set_yticks(range(len(names)), [picture.words(name) for name in names])
-        axes.set_ylim(len(names) - 0.45, -0.55)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=False, axis="y")
+            axes.text(at, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", fontsize=8.5, color=MUTED)
+        charts.names(axes, [picture.words(name) for name in names])
         axes.set_xlabel("share of the best placement's gain in mean latency (%)")
     return figure
 
 
 def maps(found: list[Found]) -> Picture:
     """Draw every topology with its best placement."""
-    columns = 4
-    rows = -(-len(found) // columns)
-    with new_figure(WIDTH, 2.1 * rows) as figure:
-        panels = figure.subplots(rows, columns)
-        for axes, key, each in zip(panels.flat, TOPOLOGIES, found, strict=False):
+    with charts.panels(len(found), 4, 0.0, 2.1) as (figure, every):
+        for axes, key, each in zip(every, TOPOLOGIES, found, strict=False):
             picture.draw(axes, each, size=0.6)
             axes.set_title(key.partition("/")[2], fontsize=8.5, loc="center")
-        for axes in list(panels.flat)[len(found) :]:
-            axes.set_visible(False)
     return figure
 
 
@@ -220,6 +194,7 @@ def findings(found: list[Found]) -> str:
 
 def values(folder: Path) -> dict[str, Any]:
     """What the guide shows, with its pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
     found = [study(name, folder) for name in TOPOLOGIES]
     command = "sojourn place --topology topohub:sndlib/abilene --budget 2 --out abilene"
     meanings = "\n".join(f"| {picture.words(each.name)} | `{each.name}` | {each.meaning} |" for each in ALL.values())
@@ -229,12 +204,9 @@ def values(folder: Path) -> dict[str, Any]:
         net = topology.fill(topology.load("topohub:sndlib/abilene"), capacity_bit_s=20_000_000)
         case = topology.build(net, topology.demands(net)[0])
         example = search(case, Plan(2), log=Path(scratch) / "abilene" / "runs.jsonl")
-    for figure, name in (
-        (strips(found), "place-shares.png"),
-        (maps(found), "place-maps.png"),
-        (picture.network(example), "place-abilene.png"),
-    ):
-        save(figure, name)
+    save(strips(found), "place-shares.png")
+    save(maps(found), "place-maps.png")
+    save(picture.network(example), "place-abilene.png")
     return {
         "printed": printed,
         "meanings": meanings,
@@ -248,17 +220,6 @@ def values(folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Writes the page and its pictures."""
-    if len(sys.argv) > 1:
-        folder = Path(sys.argv[1])
-        folder.mkdir(parents=True, exist_ok=True)
-        found = values(folder)
-    else:
-        with tempfile.TemporaryDirectory() as scratch:
-            found = values(Path(scratch))
-    write("guides/place.md", NOTE, found)
-
-
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        write("guides/place.md", values(Path(sys.argv[1] if len(sys.argv) > 1 else folder)))

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import pages
-from intervals import read_record, table
-from pages import BLUE, DOCS, IMAGES, RED, Pages, save
+from intervals import coverage, read_record
+from pages import BLUE, DOCS, IMAGES, RED, Pages, save, table, write_named
 
 import sojourn as sj
 from sojourn import stats
@@ -26,9 +26,6 @@ from sojourn.studies.tune import picture
 from sojourn.view.palette import INK, MUTED
 from sojourn.view.plot import WIDTH, new_figure
 
-NOTE = (
-    "<!-- Made by docs/practice.py from runs of the library: change it there, or its words in docs/templates. -->\n"
-)
 LOAD = 0.9
 MEAN = LOAD**2 / (1 - LOAD)
 """Packets waiting in an M/M/1 queue (Kleinrock 1975, section 3.2): 8.1 at 90 % load."""
@@ -98,35 +95,23 @@ def warm_up() -> str:
 
 def pairing() -> str:
     """Half-widths of a difference of two schemes, taken as pairs and as if they were not."""
-    cases = (
-        (
-            "M/M/1 at 90 % load, limits of 30 and 20 packets",
-            mm1(LOAD, 60, 10),
-            "sojourn_ms_mean",
-            "pfifo limit {}p",
-            30,
-            20,
-        ),
-        (
-            "20 CUBIC flows, CoDel with targets of 5 and 6 ms",
+    cases = {
+        "M/M/1 at 90 % load, limits of 30 and 20 packets": (mm1(LOAD, 60, 10), "pfifo limit 30p", "pfifo limit 20p"),
+        "20 CUBIC flows, CoDel with targets of 5 and 6 ms": (
             sj.load("dumbbell"),
-            "sojourn_ms_mean",
-            "codel target {}ms",
-            5,
-            6,
+            "codel target 5ms",
+            "codel target 6ms",
         ),
-    )
+    }
     rows = []
-    for title, network, name, scheme, one, other in cases:
-        schemes = [scheme.format(one), scheme.format(other)]
+    for title, (network, *schemes) in cases.items():
         results = sj.compare(network, schemes, replicates=10, seed=1, series=None)
-        ours, theirs = (results.values(label, name) for label in results.labels)
+        ours, theirs = (results.values(label, "sojourn_ms_mean") for label in results.labels)
         # The variance of the difference of two means is the sum of theirs; t with about 2 (n - 1) degrees of freedom.
         apart = stats.quantile_t(18) * float(np.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 10))
         found = stats.paired(theirs, ours)
-        rows.append(f"| {title} | {found.mean:+.3f} ms | ±{found.half_width or 0:.3f} ms | ±{apart:.3f} ms |")
-    head = "| mean sojourn time | difference | pairs | no pairs |\n| --- | --- | --- | --- |"
-    return "\n".join([head, *rows]) + "\n"
+        rows.append([title, f"{found.mean:+.3f} ms", f"±{found.half_width or 0:.3f} ms", f"±{apart:.3f} ms"])
+    return table(["mean sojourn time", "difference", "pairs", "no pairs"], rows)
 
 
 def stopping() -> str:
@@ -144,8 +129,8 @@ def stopping() -> str:
             found = stats.estimate(values[:n])
             covered += (found.low or 0) <= 10 <= (found.high or 0)
             total += n
-        rows.append(f"| {floor} | {total / 2000:.1f} | {100 * covered / 2000:.1f} % |")
-    return "\n".join(["| floor | replications, mean | covered |", "| --- | --- | --- |", *rows]) + "\n"
+        rows.append([str(floor), f"{total / 2000:.1f}", f"{100 * covered / 2000:.1f} %"])
+    return table(["floor", "replications, mean", "covered"], rows)
 
 
 def practice() -> dict[str, Any]:
@@ -172,7 +157,7 @@ def practice() -> dict[str, Any]:
         "started": started,
         "many": many,
         "stopping": stopping(),
-        "coverage": table(record),
+        "coverage": coverage(record),
         "runs": f"{record['runs']:,}",
     }
 
@@ -238,4 +223,4 @@ PAGES: Pages = {
 
 
 if __name__ == "__main__":
-    pages.write_named(PAGES, NOTE)
+    write_named(PAGES)

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
 import numpy as np
-import pages
 import pandas as pd
 from generate import cost_ns
-from pages import BLUE, RED, save, table
+from pages import BLUE, RED, Column, Side, measured, save, shown, table, write
 
 import sojourn as sj
 from sojourn import stats
 from sojourn.results import fairness
+from sojourn.view import charts
 from sojourn.view.palette import INK, MUTED
 from sojourn.view.plot import WIDTH, new_figure
 
-NOTE = (
-    "<!-- Made by docs/protection.py from runs of the library: change it there, or its words in docs/templates. -->\n"
-)
 REPLICATIONS = 10
 ATTACKS = ("none", "1 Mbit/s", "5 Mbit/s", "20 Mbit/s")
 _RED = "min 20p max 80p max_p 0.1 limit 100p"
@@ -56,11 +54,6 @@ SCHEMES = {
 TEXTS = {label: text for label, (text, _) in SCHEMES.items()}
 
 
-def shown(values: Any, scale: float = 1.0, digits: int = 2) -> str:
-    """A mean with the half width of its 95 % interval."""
-    return pages.shown(stats.estimate(np.asarray(values, dtype=np.float64) * scale), digits)
-
-
 def study(attack: str, *, wired: bool = False, profile: str = "802.11g") -> dict[str, Any]:
     """The ready-made scenario with one more UDP flow; wired, each station has 100 Mbit/s of its own to the router."""
     text = resources.files("sojourn").joinpath("model/scenarios/wlan.toml").read_text(encoding="utf-8")
@@ -77,17 +70,8 @@ def study(attack: str, *, wired: bool = False, profile: str = "802.11g") -> dict
     if wired:
         near, _ = document.pop("cells")
         ends = [(name, "ap") for name in near["stations"]] + [("far-ap", "sink")]
-        document["links"] += [
-            {
-                "name": f"to-{a}",
-                "from": a,
-                "to": b,
-                "rate": "100 Mbit/s",
-                "delay": "1 ms",
-                "queue": "pfifo limit 1000p",
-            }
-            for a, b in ends
-        ]
+        of_wire = {"rate": "100 Mbit/s", "delay": "1 ms", "queue": "pfifo limit 1000p"}
+        document["links"] += [{"name": f"to-{a}", "from": a, "to": b, **of_wire} for a, b in ends]
     return document
 
 
@@ -96,16 +80,16 @@ def compare(document: dict[str, Any], schemes: dict[str, str], replications: int
     return sj.compare(sj.Network.from_dict(document), schemes, replicates=replications, seed=1, series=None)
 
 
-def of_group(results: sj.Results, label: str, group: str, metric: str, how: str = "sum") -> pd.Series[float]:
-    """A flow metric summed or averaged over a group, by replication."""
-    flows = results.flows[(results.flows["scheme"] == label) & (results.flows["group"] == group)]
-    found: pd.Series[float] = flows.groupby("replication")[metric].agg(how)
-    return found
-
-
-def tcp(results: sj.Results, label: str) -> pd.Series[float]:
+def tcp(side: Side) -> pd.Series[float]:
     """TCP's goodput in Mbit/s, by replication."""
-    return of_group(results, label, "tcp", "goodput_bit_s") / 1e6
+    return side.of("tcp", "goodput_bit_s", "sum") / 1e6
+
+
+def shares(side: Side, keep: pd.Series[bool] | None = None) -> pd.Series[float]:
+    """The share of air time of the stations that are chosen, by replication."""
+    air = side.results.stations if keep is None else side.results.stations[keep]
+    found: pd.Series[float] = air[air["scheme"] == side.label].groupby("replication")["air_time_share"].sum()
+    return found
 
 
 def fair_share() -> float:
@@ -122,22 +106,14 @@ def picture(cell: dict[str, sj.Results], wire: dict[str, sj.Results]) -> dict[st
     with new_figure(WIDTH, 6.4) as figure:
         axes = figure.add_subplot()
         for place, label in enumerate(SCHEMES):
-            alone = stats.estimate(tcp(cell["none"], label).to_numpy())
+            beside, wired, alone = (
+                stats.estimate(tcp(Side(results, label)).to_numpy())
+                for results in (cell["5 Mbit/s"], wire["5 Mbit/s"], cell["none"])
+            )
+            (kept if (beside.low or 0.0) >= 0.9 * share else lost).append(label)
+            charts.interval(axes, beside, place - 0.14, BLUE)
+            charts.interval(axes, wired, place + 0.14, RED, marker="s")
             axes.plot(alone.mean, place, marker="|", markersize=11, color=MUTED, linestyle="none")
-            for results, colour, marker, shift in ((cell, BLUE, "o", -0.14), (wire, RED, "s", 0.14)):
-                found = stats.estimate(tcp(results["5 Mbit/s"], label).to_numpy())
-                axes.errorbar(
-                    found.mean,
-                    place + shift,
-                    xerr=found.half_width or 0.0,
-                    color=colour,
-                    marker=marker,
-                    markersize=4.5,
-                    capsize=2.5,
-                    linestyle="none",
-                )
-                if results is cell:
-                    (kept if (found.low or 0.0) >= 0.9 * share else lost).append(label)
         axes.axvline(share, color=INK, linewidth=1)
         axes.text(share, -1.0, " max-min fair", fontsize=8.5, ha="right")
         for text, colour, marker in (
@@ -146,8 +122,7 @@ def picture(cell: dict[str, sj.Results], wire: dict[str, sj.Results]) -> dict[st
             ("without it, 802.11g cell", MUTED, "|"),
         ):
             axes.plot([], [], color=colour, marker=marker, linestyle="none", label=text)
-        axes.set_yticks(range(len(SCHEMES)), list(SCHEMES))
-        axes.invert_yaxis()
+        charts.names(axes, list(SCHEMES))
         axes.set_xlim(left=0)
         axes.set_xlabel("goodput of the 15 TCP flows together (Mbit/s)")
         axes.legend(loc="lower left")
@@ -160,17 +135,17 @@ def main_table(results: sj.Results) -> str:
     jain = results.fairness("tcp").set_index(["scheme", "measure"])
     rows = []
     for label, (text, state) in SCHEMES.items():
-        index = jain.loc[(label, "jain_index")]
+        side = Side(results, label)
         own = results.runs[results.runs["scheme"] == label]
         rows.append(
             [
                 label,
-                shown(tcp(results, label)),
-                f"{index['mean']:.3f} ± {(index['high'] - index['low']) / 2:.3f}",
-                shown(of_group(results, label, "attacker", "goodput_bit_s"), 1e-6),
-                shown(of_group(results, label, "udp", "loss_ratio", "mean"), 100.0, 1),
-                shown(own["sojourn_ms_mean"], digits=1),
-                shown(own["sojourn_ms_p99"], digits=0),
+                shown(tcp(side)),
+                interval(jain.loc[(label, "jain_index")], 3),
+                shown(side.of("attacker", "goodput_bit_s", "sum"), 2, 1e-6),
+                shown(side.of("udp", "loss_ratio"), 1, 100),
+                shown(own["sojourn_ms_mean"], 1),
+                shown(own["sojourn_ms_p99"], 0),
                 state,
                 cost_ns(text.split()[0]) or "not measured",
             ]
@@ -179,10 +154,15 @@ def main_table(results: sj.Results) -> str:
     return table([*head, "delay (ms)", "delay, p99 (ms)", "state", "ns a packet above drop tail"], rows)
 
 
+def interval(row: Any, digits: int = 2) -> str:
+    """A row's mean with the half width of its interval."""
+    return f"{row['mean']:.{digits}f} ± {(row['high'] - row['low']) / 2:.{digits}f}"
+
+
 def rates_table(cell: dict[str, sj.Results], wire: dict[str, sj.Results]) -> str:
     """TCP's goodput beside each attack, in the cell and on wires."""
     rows = [
-        [label, *(shown(tcp(results[attack], label)) for results in (cell, wire) for attack in ATTACKS)]
+        [label, *(shown(tcp(Side(results[attack], label))) for results in (cell, wire) for attack in ATTACKS)]
         for label in SCHEMES
     ]
     head = [f"{where}, {attack}" for where in ("cell", "wired") for attack in ATTACKS]
@@ -198,20 +178,19 @@ def air_table(cell: dict[str, sj.Results]) -> str:
     ]
     rows = []
     for profile, attack, results in tried:
-        for label in chosen:
-            air = results.stations
-            air = air[(air["scheme"] == label) & (air["cell"] == "near")]
-            shares = air.groupby("replication")["air_time_share"].sum()
-            own = air[air["node"] == "attacker"].set_index("replication")
+        air = results.stations
+        for side in (Side(results, label) for label in chosen):
             own_cells = ["none"] * 3
             if attack != "none":
+                own = air[(air["scheme"] == side.label) & (air["node"] == "attacker")].set_index("replication")
                 through = (own["attempts"] - own["collisions"]) * 8000 / float(results.runs["measured_s"].iloc[0])
                 own_cells = [
-                    shown(through, 1e-6),
-                    shown(of_group(results, label, "attacker", "goodput_bit_s"), 1e-6),
-                    shown(own["air_time_share"], 100.0, 1),
+                    shown(through, 2, 1e-6),
+                    shown(side.of("attacker", "goodput_bit_s", "sum"), 2, 1e-6),
+                    shown(own["air_time_share"], 1, 100),
                 ]
-            rows.append([profile, attack, label, *own_cells, shown(shares, 100.0, 1), shown(tcp(results, label))])
+            near = shown(shares(side, air["cell"] == "near"), 1, 100)
+            rows.append([profile, attack, side.label, *own_cells, near, shown(tcp(side))])
     head = ["cell", "attack", "at the wire", "attacker, through the cell (Mbit/s)", "through the wire (Mbit/s)"]
     return table([*head, "its air time (%)", "air time of all (%)", "TCP (Mbit/s)"], rows)
 
@@ -224,62 +203,41 @@ def measures() -> str:
 
 def mixed() -> str:
     """Three round-trip times and an unresponsive flow: every measure; short transfers in runs of their own."""
-    names = ("near", "middle", "far")
+    delays = {"near": "5 ms", "middle": "20 ms", "far": "80 ms"}
     reno = {"kind": "tcp", "congestion_control": "reno", "mss": "1000 B"}
-    short = {
-        "name": "short",
-        "from": "middle",
-        "to": "right",
-        "start": {"uniform": ["20 s", "60 s"]},
-        "transport": reno,
-        "traffic": {"kind": "transfer", "size": "200 kB"},
-    }
+    bulk = {"start": {"uniform": ["0 s", "15 s"]}, "transport": reno, "traffic": {"kind": "bulk"}}
+    cbr = {"kind": "cbr", "rate": "2 Mbit/s", "packet_size": "1000 B"}
+    udp = {"transport": {"kind": "udp", "header": "28 B"}, "traffic": cbr}
+    transfer = {"transport": reno, "traffic": {"kind": "transfer", "size": "200 kB"}}
+    short = {"name": "short", "from": "middle", "to": "right", "start": {"uniform": ["20 s", "60 s"]}, **transfer}
+    wire = {"name": "wire", "from": "left", "to": "right", "rate": "10 Mbit/s", "delay": "5 ms", "under_test": True}
     document: dict[str, Any] = {
         "name": "mixed",
         "duration": "80 s",
         "warm_up": "20 s",
-        "nodes": [{"name": name, "count": 3} for name in names],
+        "nodes": [{"name": name, "count": 3} for name in delays],
         "links": [
-            {"name": "wire", "from": "left", "to": "right", "rate": "10 Mbit/s", "delay": "5 ms", "under_test": True},
-            *(
-                {"name": name, "from": name, "to": "left", "rate": "1 Gbit/s", "delay": delay}
-                for name, delay in zip(names, ("5 ms", "20 ms", "80 ms"), strict=True)
-            ),
+            wire,
+            *({"name": a, "from": a, "to": "left", "rate": "1 Gbit/s", "delay": late} for a, late in delays.items()),
         ],
         "flows": [
-            *(
-                {
-                    "name": name,
-                    "from": name,
-                    "to": "right",
-                    "start": {"uniform": ["0 s", "15 s"]},
-                    "transport": reno,
-                    "traffic": {"kind": "bulk"},
-                }
-                for name in names
-            ),
-            {
-                "name": "udp",
-                "from": "near0",
-                "to": "right",
-                "transport": {"kind": "udp", "header": "28 B"},
-                "traffic": {"kind": "cbr", "rate": "2 Mbit/s", "packet_size": "1000 B"},
-            },
+            *({"name": name, "from": name, "to": "right", **bulk} for name in delays),
+            {"name": "udp", "from": "near0", "to": "right", **udp},
         ],
     }
     schemes = {label: TEXTS[label] for label in ("drop tail", "RED", "CoDel", "SFB", "FQ-CoDel", "FQ-AVQ")}
-    index = ["scheme", "measure"]
-    found = compare(document, schemes, 2 * REPLICATIONS).fairness("tcp").set_index(index)
-    document["flows"].append(short)
-    beside = compare(document, schemes, 2 * REPLICATIONS).fairness("tcp").set_index(index)
-    rows = []
-    for label in schemes:
-        cells = [label]
-        for measure in fairness.MEASURES:
-            each = (beside if measure.name == "short_over_long" else found).loc[(label, measure.name)]
-            cells.append(f"{each['mean']:.2f} ± {(each['high'] - each['low']) / 2:.2f}")
-        rows.append(cells)
-    return table(["scheme", *(f"`{measure.name}`" for measure in fairness.MEASURES)], rows)
+    found, beside = (
+        compare({**document, "flows": flows}, schemes, 2 * REPLICATIONS)
+        .fairness("tcp")
+        .set_index(["scheme", "measure"])
+        for flows in (document["flows"], [*document["flows"], short])
+    )
+    names = [measure.name for measure in fairness.MEASURES]
+    rows = [
+        [label, *(interval((beside if name == "short_over_long" else found).loc[(label, name)]) for name in names)]
+        for label in schemes
+    ]
+    return table(["scheme", *(f"`{name}`" for name in names)], rows)
 
 
 def windows() -> str:
@@ -288,21 +246,12 @@ def windows() -> str:
     document["flows"][-1]["start"] = "59 s"
     document["series"] = {"interval": "1 s", "flows": True}
     schemes = {label: TEXTS[label] for label in ("drop tail", "SFB", "CHOKe", "FQ-CoDel")}
-    network = sj.Network.from_dict(document)
-    results = sj.compare(network, schemes, replicates=REPLICATIONS, seed=1)
+    results = sj.compare(sj.Network.from_dict(document), schemes, replicates=REPLICATIONS, seed=1)
     found = results.fairness_over_time(sj.s(10))
     found = found[(found["measure"] == "jain_index") & (found["from_s"] >= 30)]
-    rows = []
-    for label in schemes:
-        own = found[found["scheme"] == label]
-        rows.append([label, *(f"{mean:.2f} ± {half:.2f}" for mean, half in _halves(own))])
-    spans = found[found["scheme"] == "drop tail"]
-    return table(["scheme", *(f"{a:g}-{b:g} s" for a, b in zip(spans["from_s"], spans["to_s"], strict=True))], rows)
-
-
-def _halves(frame: pd.DataFrame) -> list[tuple[float, float]]:
-    """Means with half widths."""
-    return [(float(mean), float(high - low) / 2) for mean, low, high in frame[["mean", "low", "high"]].to_numpy()]
+    of = {label: found[found["scheme"] == label].to_dict("records") for label in schemes}
+    rows = [[label, *map(interval, own)] for label, own in of.items()]
+    return table(["scheme", *(f"{one['from_s']:g}-{one['to_s']:g} s" for one in of["drop tail"])], rows)
 
 
 def station_rates() -> str:
@@ -319,85 +268,66 @@ def station_rates() -> str:
             document["flows"].append({**copy.deepcopy(bulk), "name": "slow", "from": "slow"})
             next(node for node in document["nodes"] if node["name"] == "tcp")["count"] = 15 - slow
         results = compare(document, {label: TEXTS[label] for label in ("drop tail", "FQ-CoDel")})
-        for label in results.labels:
-            own = results.runs[results.runs["scheme"] == label]
-            air = results.stations
-            air = air[(air["scheme"] == label) & (air["node"].str.startswith("slow"))]
+        for side in (Side(results, label) for label in results.labels):
+            own = shares(side, results.stations["node"].str.startswith("slow"))
             rows.append(
                 [
                     f"{15 - slow} at 54 Mbit/s" + (f", {slow} at 6 Mbit/s" if slow else ""),
-                    label,
-                    shown(of_group(results, label, "tcp", "goodput_bit_s", "mean"), 1e-6, 3),
-                    shown(of_group(results, label, "slow", "goodput_bit_s", "mean"), 1e-6, 3) if slow else "none",
-                    shown(air.groupby("replication")["air_time_share"].sum(), 100.0, 1) if slow else "none",
-                    shown(own["utilisation"], 100.0, 1),
+                    side.label,
+                    shown(side.of("tcp", "goodput_bit_s"), 3, 1e-6),
+                    shown(side.of("slow", "goodput_bit_s"), 3, 1e-6) if slow else "none",
+                    shown(own, 1, 100) if slow else "none",
+                    shown(results.runs[results.runs["scheme"] == side.label]["utilisation"], 1, 100),
                 ]
             )
     head = ["TCP stations", "at the wire", "a fast one (Mbit/s)", "a slow one (Mbit/s)"]
     return table([*head, "air time of the slow (%)", "use of the wire (%)"], rows)
 
 
-def both_ways(scheme: str, window: str, buffer: str) -> sj.Results:
+def both_ways(scheme: str, window: str) -> Side:
     """Five uploads and five downloads between a server and a cell; the access point's queue is under test."""
-    flow = {
-        "start": {"uniform": ["0 s", "1 s"]},
-        "transport": {"kind": "tcp", "congestion_control": "reno", "mss": "1000 B", "window_limit": window},
-        "traffic": {"kind": "bulk"},
-    }
+    reno = {"kind": "tcp", "congestion_control": "reno", "mss": "1000 B", "window_limit": window}
+    flow = {"start": {"uniform": ["0 s", "1 s"]}, "transport": reno, "traffic": {"kind": "bulk"}}
+    queues = {"queue": "pfifo limit 50p", "access_point_queue": scheme, "access_point_under_test": True}
     document = {
         "name": "both ways",
         "duration": "100 s",
         "warm_up": "20 s",
         "nodes": [{"name": name, "count": 5} for name in ("up", "down")],
-        "cells": [
-            {
-                "name": "wlan",
-                "access_point": "ap",
-                "stations": ["up", "down"],
-                "queue": "pfifo limit 50p",
-                "access_point_queue": buffer,
-                "access_point_under_test": True,
-            }
-        ],
+        "cells": [{"name": "wlan", "access_point": "ap", "stations": ["up", "down"], **queues}],
         "links": [{"name": "wire", "from": "ap", "to": "server", "rate": "1 Gbit/s", "delay": "5 ms"}],
         "flows": [
             {"name": "up", "from": "up", "to": "server", **flow},
             {"name": "down", "from": "server", "to": "down", **flow},
         ],
     }
-    return compare(document, {scheme: scheme})
+    results = compare(document, {scheme: scheme})
+    return Side(results, results.labels[0])
 
 
 def directions() -> tuple[str, str]:
     """Uplink against downlink under schemes; and under windows set from the access point's buffer."""
-    head = [
-        "uploads (Mbit/s)",
-        "downloads (Mbit/s)",
-        "down over up",
-        "loss at the access point (%)",
-        "delay there (ms)",
+
+    def goodput(group: str) -> Callable[[Side], pd.Series[float]]:
+        return lambda side: side.of(group, "goodput_bit_s", "sum")
+
+    columns: list[Column] = [
+        ("uploads (Mbit/s)", goodput("up"), 1e-6, 2),
+        ("downloads (Mbit/s)", goodput("down"), 1e-6, 2),
+        ("down over up", lambda side: goodput("down")(side) / goodput("up")(side), 1, 2),
+        ("loss at the access point (%)", lambda side: side.results.runs["loss_ratio"], 100, 1),
+        ("delay there (ms)", lambda side: side.results.runs["sojourn_ms_mean"], 1, 1),
     ]
-
-    def row(scheme: str, window: str) -> list[str]:
-        results = both_ways(scheme, window, scheme)
-        label = results.labels[0]
-        up, down = (of_group(results, label, group, "goodput_bit_s") for group in ("up", "down"))
-        return [
-            shown(up, 1e-6),
-            shown(down, 1e-6),
-            shown(down / up),
-            shown(results.runs["loss_ratio"], 100.0, 1),
-            shown(results.runs["sojourn_ms_mean"], digits=1),
-        ]
-
     schemes = ("pfifo limit 50p", "codel limit 50p", "fq_codel limit 50p", "fq_codel", "drr limit 1000p")
-    first = [[f"`{scheme}`", *row(scheme, "64 p")] for scheme in schemes]
+    first = [([f"`{scheme}`"], both_ways(scheme, "64 p")) for scheme in schemes]
     second = [
-        [str(buffer), str(window), *row(f"pfifo limit {buffer}p", f"{window} p")]
+        ([str(buffer), str(window)], both_ways(f"pfifo limit {buffer}p", f"{window} p"))
         for buffer in (20, 50, 100)
         for window in (64, buffer // 10)
     ]
-    return table(["access point's queue", *head], first), table(["buffer (packets)", "window", *head], second)
+    return measured(["access point's queue"], first, columns), measured(
+        ["buffer (packets)", "window"], second, columns
+    )
 
 
 def main() -> None:
@@ -419,7 +349,7 @@ def main() -> None:
         replications=REPLICATIONS,
         **picture(cell, wire),
     )
-    pages.write("concepts/protection.md", NOTE, values)
+    write("concepts/protection.md", values)
 
 
 if __name__ == "__main__":

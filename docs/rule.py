@@ -10,13 +10,13 @@ import hashlib
 import itertools
 import os
 import sys
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import topohub
+from pages import DOCS, lines, protocol, with_p, within
 from scipy.stats import wilcoxon
 
 from sojourn import stats
@@ -26,8 +26,7 @@ from sojourn.studies.placement import centrality, relief
 from sojourn.studies.placement.evaluate import GOODPUT, Evaluator, Placement
 from sojourn.studies.topology.case import Case
 
-DOCS = Path(__file__).parent
-PROTOCOL = tomllib.loads((DOCS / "rule.toml").read_text(encoding="utf-8"))
+PROTOCOL = protocol("rule")
 OUT = DOCS.parent / "out/rule"
 DELAY = "mean_latency"
 FLOWS_A_ROUTER = 8
@@ -58,51 +57,6 @@ def case_of(name: str) -> Case:
     return topology.build(net, wanted, flows=FLOWS_A_ROUTER * len(net.nodes), seed=PROTOCOL["seed"])
 
 
-@dataclass(frozen=True)
-class Searched:
-    """What exhaustive search found on a topology.
-
-    Parameters
-    ----------
-    name, case
-        The topology.
-    tried
-        Mean delay in the search by placement.
-    best
-        The placement of each size with the least delay.
-    evaluator
-        For the judgement of further placements.
-    """
-
-    name: str
-    case: Case
-    tried: dict[Placement, float]
-    best: dict[int, Placement]
-    evaluator: Evaluator
-
-    def judged(self, placements: Sequence[Placement]) -> dict[Placement, dict[str, Floats]]:
-        """Values of placements on fresh replications."""
-        first = PROTOCOL["replications"]
-        return self.evaluator.values(placements, range(first, first + PROTOCOL["fresh"]))
-
-
-def exhaustive(name: str) -> Searched:
-    """Try every router that sends data, and every pair of them."""
-    case = case_of(name)
-    jobs = int(os.environ.get("JOBS", "1"))
-    OUT.mkdir(parents=True, exist_ok=True)
-    log = OUT / f"{name.replace('/', '-')}.jsonl"
-    evaluator = Evaluator(case, "codel", seed=PROTOCOL["seed"], jobs=jobs, log=log)
-    senders = sorted({router for (router, _), amount in case.offered.items() if amount > 0})
-    options = [frozenset(of) for size in SIZES for of in itertools.combinations(senders, size)]
-    found = evaluator.values([frozenset(), *options], range(PROTOCOL["replications"]))
-    tried = {placement: float(values[DELAY].mean()) for placement, values in found.items()}
-    best = {
-        size: min((of for of in options if len(of) == size), key=lambda of: (tried[of], sorted(of))) for size in SIZES
-    }
-    return Searched(name, case, tried, best, evaluator)
-
-
 def choices(case: Case, size: int) -> dict[str, Placement]:
     """The first routers of the rule and of its rivals."""
     ranked = centrality.rankings(case, PROTOCOL["rivals"])
@@ -129,50 +83,54 @@ class Judged:
     behind: dict[str, float]
 
 
-def judge(of: Searched, size: int) -> Judged:
-    """Judge the rule, its rivals and the best found on fresh replications."""
-    chosen = choices(of.case, size)
-    best, none = of.best[size], frozenset[int]()
-    values = of.judged([none, best, *chosen.values()])
-    gain = stats.paired(values[none][DELAY], values[best][DELAY])
+def judged(name: str) -> list[Judged]:
+    """Try every router that sends data, and every pair of them; judge the best and the choices on fresh runs."""
+    case = case_of(name)
+    OUT.mkdir(parents=True, exist_ok=True)
+    log, jobs = OUT / f"{name.replace('/', '-')}.jsonl", int(os.environ.get("JOBS", "1"))
+    evaluator = Evaluator(case, "codel", seed=PROTOCOL["seed"], jobs=jobs, log=log)
+    senders = sorted({router for (router, _), amount in case.offered.items() if amount > 0})
+    none, first = frozenset[int](), PROTOCOL["replications"]
+    options = [frozenset(of) for size in SIZES for of in itertools.combinations(senders, size)]
+    tried = evaluator.values([none, *options], range(first))
+    found = []
+    for size in SIZES:
+        own = [of for of in options if len(of) == size]
+        best = min(own, key=lambda of: (float(tried[of][DELAY].mean()), sorted(of)))
+        chosen = choices(case, size)
+        values = evaluator.values([none, best, *chosen.values()], range(first, first + PROTOCOL["fresh"]))
+        gain = stats.paired(values[none][DELAY], values[best][DELAY])
 
-    def relative(placement: Placement, other: Placement) -> float:
-        return float(values[placement][GOODPUT].mean() / values[other][GOODPUT].mean() - 1)
+        def relative(
+            placement: Placement, other: Placement, of: dict[Placement, dict[str, Floats]] = values
+        ) -> float:
+            return float(of[placement][GOODPUT].mean() / of[other][GOODPUT].mean() - 1)
 
-    return Judged(
-        of.name,
-        len(of.case.topology.nodes),
-        gain,
-        {
-            name: float((values[none][DELAY] - values[at][DELAY]).mean()) / gain.mean
-            for name, at in {**chosen, "best": best}.items()
-        },
-        {name: relative(at, none) for name, at in {**chosen, "best": best}.items()},
-        {name: relative(at, best) for name, at in chosen.items()},
-    )
-
-
-def told(found: Sequence[Judged]) -> list[Judged]:
-    """Topologies on which the best found lowers delay by more than its interval."""
-    return [each for each in found if each.gain.excludes_zero and each.gain.mean > 0]
+        every = {**chosen, "best": best}
+        shares = {
+            key: float((values[none][DELAY] - values[at][DELAY]).mean()) / gain.mean for key, at in every.items()
+        }
+        goodput = {key: relative(at, none) for key, at in every.items()}
+        behind = {key: relative(at, best) for key, at in chosen.items()}
+        found.append(Judged(name, len(case.topology.nodes), gain, shares, goodput, behind))
+    return found
 
 
 def mean(values: Sequence[float]) -> str:
     """A mean over topologies with its BCa interval, in per cent."""
-    of = stats.bootstrap(np.array(values) * 100, lambda each: float(np.mean(each)))
-    return f"{of.mean:.1f} [{of.low or 0:.1f}, {of.high or 0:.1f}]"
+    return within(stats.bootstrap(np.array(values) * 100, lambda each: float(np.mean(each))), ".1f")
 
 
 def report(part: str, most: int | None = None) -> None:
     """Run a part, or its first topologies, and print what it shows."""
-    judged = []
+    whole = []
     for name in population(part)[:most]:
-        found = exhaustive(name)
-        judged.append([judge(found, size) for size in SIZES])
+        whole.append(judged(name))
         print(name, flush=True)
     tests = []
-    for size, every in zip(SIZES, zip(*judged, strict=True), strict=True):
-        found = told(every)
+    for size, every in zip(SIZES, zip(*whole, strict=True), strict=True):
+        # Where the best found lowers delay by more than its interval.
+        found = [each for each in every if each.gain.excludes_zero and each.gain.mean > 0]
         print(f"\n{part}, {size} router(s): {len(found)} of {len(every)} topologies have a gain")
         for name in (RULE, *PROTOCOL["rivals"], "best"):
             shares = [each.share[name] for each in found]
@@ -185,12 +143,11 @@ def report(part: str, most: int | None = None) -> None:
             if name in PROTOCOL["rivals"]:
                 off = [each.share[RULE] - each.share[name] for each in found]
                 p = float(wilcoxon(off).pvalue) if any(off) else 1.0
-                tests.append((size, name, mean(off), p))
+                tests.append(([str(size), name, mean(off)], p))
         for each in every:
             shares = " ".join(f"{name} {value:.2f}" for name, value in each.share.items())
             print(each.name, each.routers, f"{each.gain.mean:.1f}±{each.gain.half_width or 0:.1f}", shares)
-    for (size, name, off, _), p in zip(tests, stats.holm([p for *_, p in tests]), strict=True):
-        print(f"| {size} | {name} | {off} | {p:.2g} |")
+    print(lines(with_p(tests)))
 
 
 if __name__ == "__main__":

@@ -6,26 +6,27 @@ only when the library does. ``docs/theory.py queues`` makes one page.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-from pages import Pages, save, table, write_named
-from scipy import stats as distributions
+from pages import Pages, chart, save, shown, table, write_named
 
 import sojourn as sj
-from sojourn import theory
+from sojourn import stats, theory
+from sojourn.stats import Floats
 from sojourn.theory import plots, stability
-from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link, Run
+from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link
 from sojourn.theory.translate import controller
+from sojourn.view import charts
 from sojourn.view.palette import INK, MUTED
 from sojourn.view.plot import WIDTH, new_figure
-
-NOTE = "<!-- Made by docs/theory.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 
 NINE = tuple(f"d{k}" for k in range(9))
 SERVED = 1250
 """Packets/s that leave the M/M/1 scenario at most: 10 Mbit/s, 1000 B on average."""
+RED = "red limit 9000p min 200p max 2000p max_p 0.05 w 0.00005 gentle avpkt 1500B"
+COV = 0.4
+"""The queue's coefficient of variation that counts as the onset of oscillation."""
 
 
 def scheme(name: str) -> str:
@@ -39,37 +40,33 @@ class Beside:
     LEVEL = 0.99
 
     def __init__(self) -> None:
-        self.pairs: list[tuple[str, float, np.ndarray]] = []
+        self.pairs: list[tuple[str, float, Floats]] = []
 
-    def add(self, name: str, predicted: float, measured: np.ndarray) -> None:
+    def add(self, name: str, predicted: float, measured: Floats) -> None:
         """Takes one comparison."""
         self.pairs.append((name, predicted, measured))
 
-    def bounds(self) -> list[tuple[str, float, float, float]]:
-        """Name, prediction, mean, half width of each."""
-        rest = (1 - self.LEVEL) / len(self.pairs)
-        found = []
-        for name, predicted, measured in self.pairs:
-            n = len(measured)
-            t = distributions.t.ppf(1 - rest / 2, n - 1)
-            found.append((name, predicted, float(measured.mean()), float(t * measured.std(ddof=1) / math.sqrt(n))))
-        return found
+    def bounds(self) -> list[tuple[str, float, stats.Estimate]]:
+        """Name, prediction and estimate of each."""
+        level = 1 - (1 - self.LEVEL) / len(self.pairs)
+        return [(name, predicted, stats.estimate(values, level=level)) for name, predicted, values in self.pairs]
 
-    def misses(self) -> list[str]:
+    def misses(self) -> str:
         """What lies outside."""
-        return [name for name, predicted, mean, half in self.bounds() if abs(predicted - mean) > half]
+        missed = [name for name, predicted, of in self.bounds() if not of.covers(predicted)]
+        if not missed:
+            return "no prediction lies outside its interval"
+        return f"predictions outside their intervals: {'; '.join(missed)}"
 
 
-def simulated(net: sj.Network, schemes: list[str], replicates: int) -> dict[str, dict[str, np.ndarray]]:
+def simulated(net: sj.Network, schemes: list[str]) -> dict[str, dict[str, Floats]]:
     """Metrics by scheme: one value per replication."""
-    runs = sj.compare(net, schemes, replicates=replicates, seed=1).runs
+    runs = sj.compare(net, schemes, replicates=20, seed=1).runs
+    names = ("system_packets_mean", "system_packets_sd", "loss_ratio", "burst_ratio")
     return {
-        str(label): {name: part[name].to_numpy(dtype=np.float64) for name in METRICS}
+        str(label): {name: part[name].to_numpy(dtype=np.float64) for name in names}
         for label, part in runs.groupby("scheme")
     }
-
-
-METRICS = ("system_packets_mean", "system_packets_sd", "loss_ratio", "burst_ratio", "drops_packets")
 
 
 def mm1(*sets: str) -> sj.Network:
@@ -81,14 +78,13 @@ def queues() -> dict[str, Any]:
     """Steady states against the simulator."""
     loads = (0.8, 0.9, 1.0, 1.1, 1.2)
     beside = Beside()
-    means: dict[tuple[str, float], np.ndarray] = {}
+    means: dict[tuple[str, float], stats.Estimate] = {}
     for load in loads:
-        found = simulated(
-            mm1(f"flows.poisson.traffic.packets_per_second={SERVED * load}"), [scheme(name) for name in NINE], 20
-        )
+        rate = f"flows.poisson.traffic.packets_per_second={SERVED * load}"
+        found = simulated(mm1(rate), [scheme(name) for name in NINE])
         for name in NINE:
             own, predicted = found[scheme(name)], theory.queue(scheme(name), load=load)
-            means[name, load] = own["system_packets_mean"]
+            means[name, load] = stats.estimate(own["system_packets_mean"])
             beside.add(f"{name}, load {load:g}: mean", predicted.mean_packets, own["system_packets_mean"])
             beside.add(f"{name}, load {load:g}: sd", predicted.sd_packets, own["system_packets_sd"])
             # Below 100 expected drops in a run a ratio is no estimate.
@@ -106,39 +102,46 @@ def queues() -> dict[str, Any]:
         for name in NINE
         for found in [theory.queue(scheme(name), load=1.0)]
     ]
-    with new_figure(WIDTH, 3.8) as drawing:
-        axes = drawing.subplots()
+    with chart("theory-queues.png", 3.8, "load", "mean packets in the system") as axes:
         fine = np.linspace(0.78, 1.22, 89)
         for k, name in enumerate(("d0", "d1", "d4", "d7")):
             color = plots.COLORS[k]
             axes.plot(fine, [theory.queue(scheme(name), load=x).mean_packets for x in fine], color=color, label=name)
             for load in loads:
-                mean, half = _interval(means[name, load])
-                axes.errorbar([load + 0.002 * (k - 1.5)], [mean], yerr=[half], color=color, fmt="o", markersize=3)
-        axes.set_xlabel("load")
-        axes.set_ylabel("mean packets in the system")
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
-    save(drawing, "theory-queues.png")
-    others = Beside()
-    law = scheme("d1")
+                of, at = means[name, load], load + 0.002 * (k - 1.5)
+                axes.errorbar([at], [of.mean], yerr=[of.half_width], color=color, fmt="o", markersize=3)
+    others = others_than_poisson()
+    rows = [
+        [name, f"{value:.5g}", f"{of.mean:.5g} ± {of.half_width or 0:.2g}"] for name, value, of in others.bounds()
+    ]
+    times = np.geomspace(10, 20_000, 60)
+    change = "mean service times after the load went from 0.8 to 1.1"
+    with chart("theory-change.png", 3.2, change, "mean packets in the system") as axes:
+        for k, name in enumerate(("d0", "d1", "d7")):
+            after = theory.after_change(scheme(name), before=0.8, load=1.1, times=times)
+            axes.plot(after.time, after.mean_packets, color=plots.COLORS[k], label=name)
+        axes.set_xscale("log")
+    return {
+        "at_one": table(["function", "mean", "sd", "loss", "burst ratio", "response"], at_one),
+        "count": len(beside.pairs),
+        "misses": beside.misses(),
+        "others": table(["", "theory", "simulation, simultaneous 99 % interval"], rows),
+        "other_misses": others.misses(),
+    }
+
+
+def others_than_poisson() -> Beside:
+    """Other sizes of packets and other arrivals under d1."""
+    others, law = Beside(), scheme("d1")
     half_s = "flows.poisson.traffic.packet_size=1000 B"
     # 40 B and 1500 B, half each: two Poisson streams; 770 B on average, so 10 Mbit/s serve 1623.4 a second.
     served = 10e6 / 8 / 770
-    mixed = sj.Network.from_dict(
-        {
-            **mm1().to_dict(),
-            "flows": [
-                {
-                    "name": f"of-{size}",
-                    "from": "source",
-                    "to": "sink",
-                    "transport": {"kind": "udp", "header": "0 B"},
-                    "traffic": {"kind": "poisson", "packets_per_second": served / 2, "packet_size": f"{size} B"},
-                }
-                for size in (40, 1500)
-            ],
-        }
-    )
+    of_size = {"from": "source", "to": "sink", "transport": {"kind": "udp", "header": "0 B"}}
+    poisson = {"kind": "poisson", "packets_per_second": served / 2}
+    flows = [
+        {"name": f"of-{size}", **of_size, "traffic": {**poisson, "packet_size": f"{size} B"}} for size in (40, 1500)
+    ]
+    mixed = sj.Network.from_dict({**mm1().to_dict(), "flows": flows})
     # Phases of 0.08 s and 0.24 s: 100 mean service times busy, a quarter of the time, at five times the rate.
     bursts = theory.switched(ratio=5, busy=0.25, cycle=100)
     low = 0.95 * SERVED / 2
@@ -146,107 +149,54 @@ def queues() -> dict[str, Any]:
         f'flows.poisson.traffic={{kind="switched_poisson", packets_per_second=[{5 * low}, {low}], '
         'hold=["80 ms", "240 ms"], packet_size={exponential={mean="1000 B"}}}'
     )
-    cases = [
+    cases: list[tuple[str, sj.Network, float, dict[str, Any]]] = [
         ("fixed sizes, load 1", mm1("flows.poisson.traffic.packets_per_second=1250", half_s), 1.0,
          {"service": theory.fixed()}),
         ("40 B and 1500 B, load 1", mixed, 1.0, {"service": theory.sizes([40, 1500], [1, 1])}),
         ("bursts, load 0.95", mm1(switched), 0.95, {"arrivals": bursts}),
     ]  # fmt: skip
     for name, net, load, how in cases:
-        own = simulated(net, [law], 20)[law]
+        own = simulated(net, [law])[law]
         predicted = theory.queue(law, load=load, **how)
         others.add(f"{name}: mean", predicted.mean_packets, own["system_packets_mean"])
         others.add(f"{name}: sd", predicted.sd_packets, own["system_packets_sd"])
         others.add(f"{name}: loss", predicted.loss_ratio, own["loss_ratio"])
         if "arrivals" in how:
-            others.add(
-                f"{name}: burst ratio", theory.loss_runs(law, load=load, **how).burst_ratio, own["burst_ratio"]
-            )
-    rows = [[name, f"{predicted:.5g}", f"{mean:.5g} ± {half:.2g}"] for name, predicted, mean, half in others.bounds()]
-    times = np.geomspace(10, 20_000, 60)
-    with new_figure(WIDTH, 3.2) as drawing:
-        axes = drawing.subplots()
-        for k, name in enumerate(("d0", "d1", "d7")):
-            change = theory.after_change(scheme(name), before=0.8, load=1.1, times=times)
-            axes.plot(change.time, change.mean_packets, color=plots.COLORS[k], label=name)
-        axes.set_xscale("log")
-        axes.set_xlabel("mean service times after the load went from 0.8 to 1.1")
-        axes.set_ylabel("mean packets in the system")
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
-    save(drawing, "theory-change.png")
-    return {
-        "at_one": table(["function", "mean", "sd", "loss", "burst ratio", "response"], at_one),
-        "count": len(beside.pairs),
-        "misses": _said(beside.misses()),
-        "others": table(["", "theory", "simulation, simultaneous 99 % interval"], rows),
-        "other_misses": _said(others.misses()),
-    }
-
-
-def _interval(values: np.ndarray) -> tuple[float, float]:
-    half = distributions.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
-    return float(values.mean()), float(half)
-
-
-def _said(misses: list[str]) -> str:
-    return (
-        "no prediction lies outside its interval"
-        if not misses
-        else f"predictions outside their intervals: {'; '.join(misses)}"
-    )
+            burst = theory.loss_runs(law, load=load, **how).burst_ratio
+            others.add(f"{name}: burst ratio", burst, own["burst_ratio"])
+    return others
 
 
 def designs() -> dict[str, Any]:
     """The nine functions solved for, and the best law."""
-    goal = theory.Goal(mean_packets=50)
     rows = []
     for shape in theory.SHAPES.values():
-        own = theory.design(shape.name, goal)
-        published = theory.queue(scheme(shape.published), load=1.0)
+        own = theory.design(shape.name, theory.Goal(mean_packets=50))
+        solved = f"{own.location:.4f}"
         rows.append(
             [
                 shape.published,
                 shape.title,
                 f"{shape.location:g}",
-                f"{own.location:.4f}".rstrip("0").rstrip(".") if own.is_whole else f"{own.location:.4f}",
+                solved.rstrip("0").rstrip(".") if own.is_whole else solved,
                 f"{own.location - shape.location:+.4f}",
-                f"{published.mean_packets:.4f}",
+                f"{theory.queue(scheme(shape.published), load=1.0).mean_packets:.4f}",
             ]
         )
-    save(
-        plots.dropping_functions({name: theory.law(scheme(name)) for name in NINE}, lengths=(75, 130)),
-        "theory-functions.png",
-    )
+    laws = {name: theory.law(scheme(name)) for name in NINE}
+    save(plots.dropping_functions(laws, lengths=(75, 130)), "theory-functions.png")
     costs = []
+    at_one = {name: theory.queue(scheme(name), load=1.0) for name in NINE}
     for ratio in (100, 1000, 5000):
         best = theory.admission(load=1.0, delay_cost=1, loss_cost=ratio)
-        each = {
-            name: found.mean_packets + ratio * found.loss_ratio
-            for name in NINE
-            for found in [theory.queue(scheme(name), load=1.0)]
-        }
+        each = {name: found.mean_packets + ratio * found.loss_ratio for name, found in at_one.items()}
         least = min(each, key=lambda name: each[name])
-        costs.append(
-            [
-                str(ratio),
-                str(best.length),
-                f"{best.cost:.2f}",
-                f"{least}: {each[least]:.2f}",
-                f"{max(each.values()):.2f}",
-            ]
-        )
+        shown_costs = (f"{best.cost:.2f}", f"{least}: {each[least]:.2f}", f"{max(each.values()):.2f}")
+        costs.append([str(ratio), str(best.length), *shown_costs])
+    heads = ["cost of a loss / of a service time", "best: drop from", "its cost", "best of the nine", "worst of them"]
     return {
         "rows": table(["", "shape", "published location", "solved", "difference", "mean of the published"], rows),
-        "costs": table(
-            [
-                "cost of a loss / of a service time",
-                "best: drop from",
-                "its cost",
-                "best of the nine",
-                "worst of them",
-            ],
-            costs,
-        ),
+        "costs": table(heads, costs),
     }
 
 
@@ -280,114 +230,44 @@ def fluids() -> dict[str, Any]:
         ):
             found = fluid_of(text, flows, rate, 100).steady()
             runs = sj.compare(dumbbell(flows, rate, 100, 120), [text], replicates=4, seed=1).runs
-            queue, loss = (_interval(runs[name].to_numpy()) for name in ("queue_packets_mean", "loss_ratio"))
+            queue, loss = (stats.estimate(runs[name].to_numpy()) for name in ("queue_packets_mean", "loss_ratio"))
             rows.append(
                 [
                     text.split()[0],
                     str(flows),
                     f"{found.window_packets[0]:.1f}",
                     f"{found.queue_packets[0]:.1f}",
-                    f"{queue[0]:.1f} ± {queue[1]:.1f}",
-                    f"{found.queue_packets[0] / queue[0]:.3f}",
+                    shown(queue, 1),
+                    f"{found.queue_packets[0] / queue.mean:.3f}",
                     f"{found.probability[0]:.5f}",
-                    f"{loss[0]:.5f} ± {loss[1]:.5f}",
-                    f"{found.probability[0] / loss[0]:.3f}",
+                    shown(loss, 5),
+                    f"{found.probability[0] / loss.mean:.3f}",
                 ]
             )
-    text = "red limit 9000p min 200p max 2000p max_p 0.05 w 0.00005 gentle avpkt 1500B"
-    shown: dict[str, Run] = {}
-    for rtt in (80, 200):
-        fluid = fluid_of(text, 200, 240, rtt)
-        shown[f"fluid, base RTT {rtt} ms"] = fluid.run(duration_s=60, step_s=rtt / 1e3 / 20)
-    series = {}
-    for rtt in (80, 200):
-        samples = sj.compare(dumbbell(200, 240, rtt, 60), [text], replicates=1, seed=1, series=sj.ms(100)).series
-        series[rtt] = samples[samples["name"] == "queue_packets"]
     with new_figure(WIDTH, 4.6) as drawing:
         panels = drawing.subplots(2, 1, sharex=True)
-        for axes, rtt, own in zip(panels, (80, 200), shown.values(), strict=True):
-            samples = series[rtt]
+        for axes, rtt in zip(panels, (80, 200), strict=True):
+            own = fluid_of(RED, 200, 240, rtt).run(duration_s=60, step_s=rtt / 1e3 / 20)
+            samples = sj.compare(dumbbell(200, 240, rtt, 60), [RED], replicates=1, seed=1, series=sj.ms(100)).series
+            samples = samples[samples["name"] == "queue_packets"]
             axes.plot(samples["t_s"], samples["value"], color=MUTED, linewidth=0.9, label="simulator")
             axes.plot(own.time_s, own.queue_packets[:, 0], color=plots.COLORS[1], linewidth=1.4, label="fluid")
-            axes.set_ylabel("packets")
-            axes.set_title(f"base RTT {rtt} ms")
+            axes.set(ylabel="packets", title=f"base RTT {rtt} ms")
         panels[1].set_xlabel("s")
-        drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        charts.legend(drawing, panels, loc="outside upper left", ncols=2)
     save(drawing, "theory-fluid.png")
     return {"rows": table(["", "flows", "window", "queue", "simulated", "ratio", "loss", "simulated", "ratio"], rows)}
 
 
-COV = 0.4
-"""The queue's coefficient of variation that counts as the onset of oscillation."""
-
-
 def stable() -> dict[str, Any]:
     """The stable region, and where it ends in the simulator."""
-    text = "red limit 9000p min 200p max 2000p max_p 0.05 w 0.00005 gentle avpkt 1500B"
     region = stability.chart(
-        lambda rtt, flows: fluid_of(text, int(flows), 240, rtt * 1e3),
+        lambda rtt, flows: fluid_of(RED, int(flows), 240, rtt * 1e3),
         np.geomspace(0.04, 0.4, 25),  # type: ignore[arg-type]
         np.geomspace(60, 600, 25).round(),  # type: ignore[arg-type]
     )
     save(plots.stable_region(region, first="base RTT (s)", second="flows"), "theory-region.png")
-    onsets = []
-    curves = {}
-    for flows, red in (
-        (200, text),
-        (200, "red limit 9000p min 200p max 1400p max_p 0.05 w 0.00002 gentle avpkt 1500B"),
-        (150, text),
-    ):
-        hopf = stability.hopf(lambda rtt, n=flows, s=red: fluid_of(s, n, 240, rtt * 1e3), 0.02, 0.9)
-        assert hopf is not None  # noqa: S101 - the settings are chosen so
-        rtts = [round(hopf.value * 1e3 * part) for part in (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)]
-        spread = []
-        for rtt in rtts:
-            runs = sj.compare(dumbbell(flows, 240, rtt, 90), [red], replicates=3, seed=1).runs
-            spread.append(float((runs["queue_packets_sd"] / runs["queue_packets_mean"]).mean()))
-        onset = float(np.interp(COV, spread, rtts))
-        curves[f"{flows} flows, w {red.split('w ')[1].split()[0]}"] = (rtts, spread, hopf.value * 1e3)
-        onsets.append(
-            [
-                red.removeprefix("red limit 9000p ").removesuffix(" gentle avpkt 1500B"),
-                str(flows),
-                f"{hopf.value * 1e3:.1f}",
-                f"{hopf.window_packets:.1f}",
-                f"{hopf.period_s:.2f}",
-                f"{onset:.0f}",
-                f"{onset / (hopf.value * 1e3):.2f}",
-            ]
-        )
-    with new_figure(WIDTH, 3.6) as drawing:
-        axes = drawing.subplots()
-        for k, (name, (rtts, spread, predicted)) in enumerate(curves.items()):
-            axes.plot(rtts, spread, color=plots.COLORS[k], marker="o", markersize=4, label=name)
-            axes.axvline(predicted, color=plots.COLORS[k], linestyle=":", linewidth=1.2)
-        axes.axhline(COV, color=INK, linewidth=0.8)
-        axes.set_xlabel("base RTT (ms); dotted: where the linear model loses stability")
-        axes.set_ylabel("sd / mean of the queue")
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    save(drawing, "theory-onset.png")
-    capacity = 6250.0
-    with new_figure(WIDTH, 3.4) as drawing:
-        axes = drawing.subplots()
-        rtts = np.geomspace(0.01, 1.0, 60)
-        lines = []
-        for k, q_th in enumerate((15, 50, 100)):
-            growth = []
-            for rtt in rtts:
-                link = Link(capacity_packets_s=capacity, controller=theory_threshold(q_th))
-                fluid = Fluid([link], [FlowClass(flows=50, base_rtt_s=float(rtt))])
-                linear = stability.linearise(fluid)
-                growth.append(float(stability.roots(linear)[0].real) * linear.delay_s)
-            axes.plot(rtts * 1e3, growth, color=plots.COLORS[k], label=f"q_th = {q_th}")
-            lines.append(f"q_th = {q_th}: {_sides(rtts, growth)}")
-        axes.axhline(0, color=INK, linewidth=0.8)
-        axes.set_xscale("log")
-        axes.set_xlabel("base RTT (ms), 50 flows over 6250 packets/s")
-        axes.set_ylabel("growth in a round trip")
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
-    save(drawing, "theory-threshold.png")
-    loops = {f"{rtt} ms": stability.linearise(fluid_of(text, 200, 240, rtt)) for rtt in (80, 120, 200)}
+    loops = {f"{rtt} ms": stability.linearise(fluid_of(RED, 200, 240, rtt)) for rtt in (80, 120, 200)}
     save(plots.nyquist(loops), "theory-nyquist.png")
     margins = [
         [
@@ -400,29 +280,64 @@ def stable() -> dict[str, Any]:
     ]
     return {
         "cov": COV,
-        "onsets": table(
-            [
-                "RED",
-                "flows",
-                "predicted (ms)",
-                "window at that RTT",
-                "period at that RTT (s)",
-                "onset simulated (ms)",
-                "ratio",
-            ],
-            onsets,
-        ),
+        "onsets": onsets(),
         "margins": table(["base RTT", "window", "delay margin (ms)", "growth (1/s)"], margins),
-        "threshold": "\n".join(f"* {line}" for line in lines),
+        "threshold": thresholds(),
     }
 
 
-def theory_threshold(q_th: float) -> Any:
-    """A threshold's controller."""
-    return controller(f"threshold q_th {q_th}p")[0]
+def onsets() -> str:
+    """Where the queue begins to oscillate in the simulator, beside the prediction."""
+    rows = []
+    x, y = "base RTT (ms); dotted: where the linear model loses stability", "sd / mean of the queue"
+    with chart("theory-onset.png", 3.6, x, y, loc="outside upper left", ncols=3) as axes:
+        for k, (flows, red) in enumerate(
+            (
+                (200, RED),
+                (200, "red limit 9000p min 200p max 1400p max_p 0.05 w 0.00002 gentle avpkt 1500B"),
+                (150, RED),
+            )
+        ):
+            hopf = stability.hopf(lambda rtt, n=flows, s=red: fluid_of(s, n, 240, rtt * 1e3), 0.02, 0.9)
+            assert hopf is not None  # noqa: S101 - the settings are chosen so
+            predicted = hopf.value * 1e3
+            rtts = [round(predicted * part) for part in (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)]
+            spread = []
+            for rtt in rtts:
+                runs = sj.compare(dumbbell(flows, 240, rtt, 90), [red], replicates=3, seed=1).runs
+                spread.append(float((runs["queue_packets_sd"] / runs["queue_packets_mean"]).mean()))
+            onset = float(np.interp(COV, spread, rtts))
+            label = f"{flows} flows, w {red.split('w ')[1].split()[0]}"
+            axes.plot(rtts, spread, color=plots.COLORS[k], marker="o", markersize=4, label=label)
+            axes.axvline(predicted, color=plots.COLORS[k], linestyle=":", linewidth=1.2)
+            shape = red.removeprefix("red limit 9000p ").removesuffix(" gentle avpkt 1500B")
+            at_rtt = (f"{predicted:.1f}", f"{hopf.window_packets:.1f}", f"{hopf.period_s:.2f}")
+            rows.append([shape, str(flows), *at_rtt, f"{onset:.0f}", f"{onset / predicted:.2f}"])
+        axes.axhline(COV, color=INK, linewidth=0.8)
+    at = ["predicted (ms)", "window at that RTT", "period at that RTT (s)", "onset simulated (ms)", "ratio"]
+    return table(["RED", "flows", *at], rows)
 
 
-def _sides(rtts: np.ndarray, growth: list[float]) -> str:
+def thresholds() -> str:
+    """At which RTTs a threshold is stable."""
+    rtts, found = np.geomspace(0.01, 1.0, 60), []
+    with chart(
+        "theory-threshold.png", 3.4, "base RTT (ms), 50 flows over 6250 packets/s", "growth in a round trip"
+    ) as axes:
+        for k, q_th in enumerate((15, 50, 100)):
+            growth = []
+            for rtt in rtts:
+                link = Link(capacity_packets_s=6250.0, controller=controller(f"threshold q_th {q_th}p")[0])
+                linear = stability.linearise(Fluid([link], [FlowClass(flows=50, base_rtt_s=float(rtt))]))
+                growth.append(float(stability.roots(linear)[0].real) * linear.delay_s)
+            axes.plot(rtts * 1e3, growth, color=plots.COLORS[k], label=f"q_th = {q_th}")
+            found.append(f"* q_th = {q_th}: {_sides(rtts, growth)}")
+        axes.axhline(0, color=INK, linewidth=0.8)
+        axes.set_xscale("log")
+    return "\n".join(found)
+
+
+def _sides(rtts: Floats, growth: list[float]) -> str:
     signs = np.array(growth) < 0
     if signs.all():
         return "stable at every RTT in the figure"
@@ -434,34 +349,16 @@ def _sides(rtts: np.ndarray, growth: list[float]) -> str:
 def rules() -> dict[str, Any]:
     """Response functions."""
     loss = np.geomspace(1e-6, 0.1, 80)
-    with new_figure(WIDTH, 3.8) as drawing:
-        axes = drawing.subplots()
-        axes.plot(
-            loss,
-            [theory.square_root_window(loss_ratio=p) for p in loss],
-            color=plots.COLORS[0],
-            label="Reno, square root",
-        )
-        axes.plot(
-            loss,
-            [theory.padhye_rate(loss_ratio=p, rtt_s=0.1) * 0.1 for p in loss],
-            color=plots.COLORS[0],
-            linestyle="--",
-            label="Reno with timeouts, RTT 100 ms",
-        )
+    with chart("theory-rules.png", 3.8, "loss ratio", "mean window (packets)") as axes:
+        reno = [theory.square_root_window(loss_ratio=p) for p in loss]
+        timeouts = [theory.padhye_rate(loss_ratio=p, rtt_s=0.1) * 0.1 for p in loss]
+        axes.plot(loss, reno, color=plots.COLORS[0], label="Reno, square root")
+        axes.plot(loss, timeouts, color=plots.COLORS[0], linestyle="--", label="Reno with timeouts, RTT 100 ms")
         for k, rtt in enumerate((0.02, 0.1, 0.3), 1):
-            axes.plot(
-                loss,
-                [theory.cubic_window(loss_ratio=p, rtt_s=rtt) for p in loss],
-                color=plots.COLORS[k],
-                label=f"CUBIC, RTT {rtt * 1e3:g} ms",
-            )
+            cubic = [theory.cubic_window(loss_ratio=p, rtt_s=rtt) for p in loss]
+            axes.plot(loss, cubic, color=plots.COLORS[k], label=f"CUBIC, RTT {rtt * 1e3:g} ms")
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_xlabel("loss ratio")
-        axes.set_ylabel("mean window (packets)")
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
-    save(drawing, "theory-rules.png")
     rows = [
         [f"{scv:g}", f"{found.load:.3f}", f"{found.mean_packets:.2f}", f"{found.response:.3f}"]
         for scv in (0, 0.5, 1, 4)
@@ -480,4 +377,4 @@ PAGES: Pages = {
 
 
 if __name__ == "__main__":
-    write_named(PAGES, NOTE)
+    write_named(PAGES)

@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 from typing import Final
 
-from pages import IMAGES, table, write
-from pictures import reduce
+from pages import IMAGES, save_small, table, write
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crosscheck"))
 from crosscheck import timeline
 
-NOTE: Final = (
-    "<!-- Made by docs/timelines.py from runs of the library: change it there, or its words in docs/templates. -->\n"
-)
 POINTS: Final = ("p085", "p017", "p078", "p037", "p095", "p047")
 
 
@@ -34,15 +29,12 @@ def means(found: list[timeline.Timeline]) -> str:
 
 def main() -> None:
     """Writes the page and its pictures."""
-    folder = IMAGES / "timelines"
-    folder.mkdir(exist_ok=True)
+    (IMAGES / "timelines").mkdir(exist_ok=True)
     found = timeline.timelines(POINTS)
     for one in found:
-        drawn = io.BytesIO()
-        timeline.draw(one).savefig(drawn, format="png", dpi=120, facecolor="white", metadata={"Software": None})
-        reduce(drawn, folder / f"{one.key}.png")
+        save_small(timeline.draw(one), f"timelines/{one.key}.png")
     names = {one.key: one.point.name.split(": ", 1)[1] for one in found}
-    write("concepts/timelines.md", NOTE, {"table": means(found), **names})
+    write("concepts/timelines.md", {"table": means(found), **names})
 
 
 if __name__ == "__main__":

@@ -7,14 +7,12 @@ same command continues.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import BLUE, RED, lines, save
+from pages import BLUE, DOCS, RED, lines, protocol, save, with_p
 from scipy.stats import wilcoxon
 
 from sojourn import stats
@@ -26,8 +24,7 @@ from sojourn.studies.tune.settings import Setting, settings
 from sojourn.view.palette import INK
 from sojourn.view.plot import WIDTH, new_figure
 
-DOCS = Path(__file__).parent
-PROTOCOL = tomllib.loads((DOCS / "tuned.toml").read_text(encoding="utf-8"))
+PROTOCOL = protocol("tuned")
 OUT = DOCS.parent / "out/tuned"
 NETWORK = str(DOCS / "tuned-network.toml")
 DELAY, GOODPUT = "sojourn_ms_p99", "goodput_bit_s"
@@ -159,14 +156,14 @@ def compared(judge: Judge, texts: dict[str, str]) -> list[list[str]]:
     pairs += [(f"{key} minus dAQM", texts[key], full) for key in ("levels", "sojourn", "derivatives")]
     features = next(one for one in PROTOCOL["scheme"] if one["id"] == "daqm")["features"]
     pairs += [(f"dAQM without {name} minus dAQM", without(full, name), full) for name in features]
-    rows, p = [], []
+    rows = []
     for name, ours, theirs in pairs:
         for measure in MEASURES:
             off = judge.scores(ours, measure) - judge.scores(theirs, measure)
             better = int((off < 0).sum()) if measure == DELAY else int((off > 0).sum())
-            rows.append([name, measure, shown(off), f"{better} of {off.size}"])
-            p.append(float(wilcoxon(off).pvalue) if np.any(off) else 1.0)
-    return [[*row, f"{each:.2g}"] for row, each in zip(rows, stats.holm(p), strict=True)]
+            row = [name, measure, shown(off), f"{better} of {off.size}"]
+            rows.append((row, float(wilcoxon(off).pvalue) if np.any(off) else 1.0))
+    return with_p(rows)
 
 
 def picture(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> None:
@@ -219,14 +216,8 @@ def main() -> None:
         print(f"`{texts[one['id']]}`", flush=True)
     defaults = {f"{one['name']}, defaults": core.parse_aqm(one["text"]) for one in PROTOCOL["scheme"][:4]}
     tuned = {one["name"]: texts[one["id"]] for one in PROTOCOL["scheme"]}
-    print(
-        lines(
-            [
-                [name, *(shown(judge.scores(text, measure)) for measure in MEASURES)]
-                for name, text in {**tuned, **defaults}.items()
-            ]
-        )
-    )
+    every = {**tuned, **defaults}
+    print(lines([name, *(shown(judge.scores(text, one)) for one in MEASURES)] for name, text in every.items()))
     print(lines(compared(judge, texts)), flush=True)
     picture({name: [change(judge.scores(text, measure)) for measure in MEASURES] for name, text in tuned.items()})
     print(lines(sobol()))

@@ -11,14 +11,13 @@ import os
 from typing import Any
 
 import numpy as np
-from pages import BLUE, DOCS, RED, save
+from pages import BLUE, RED, save, shown, table, write
 from scipy.optimize import brentq
 
 from sojourn import stats
 from sojourn.base import core
 from sojourn.view.plot import WIDTH, new_figure
 
-NOTE = "<!-- Made by docs/wlan.py from runs of the library: change it there, or its words in docs/templates. -->\n"
 STATIONS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50)
 SLOT, SIFS, DIFS, DELAY, PHY, MAC, PAYLOAD = 50, 28, 128, 1, 128, 272, 8184
 """Bianchi's table II: microseconds, or bits at 1 Mbit/s."""
@@ -108,16 +107,7 @@ def bianchi() -> dict[str, float]:
                 means = np.array([pair[column].mean for pair in measured])
                 widths = np.array([pair[column].half_width or 0.0 for pair in measured])
                 axes.plot(STATIONS, expected[:, column], color=colour, linewidth=1.2, label=f"{label}, analysis")
-                axes.errorbar(
-                    STATIONS,
-                    means,
-                    yerr=widths,
-                    color=colour,
-                    linestyle="none",
-                    marker="o",
-                    markersize=3.5,
-                    label="runs",
-                )
+                axes.errorbar(STATIONS, means, yerr=widths, color=colour, fmt="o", markersize=3.5, label="runs")
                 off = np.abs(means - expected[:, column])
                 off = off / expected[:, column] if key == "share" else off
                 worst[key] = max(worst[key], float(off.max()))
@@ -133,7 +123,7 @@ def bianchi() -> dict[str, float]:
 
 def anomaly() -> str:
     """What each of the stations of an 802.11b cell gets, with and without a slow one among them."""
-    rows = ["| stations | each fast one (Mbit/s) | the slow one (Mbit/s) |", "| --- | --- | --- |"]
+    rows = []
     for fast, slow in ((4, 0), (3, 1), (9, 1)):
         groups = {"fast": fast} | ({"slow": slow} if slow else {})
         keys: dict[str, Any] = {"profile": "802.11b"} | ({"rates": {"slow": "1 Mbit/s"}} if slow else {})
@@ -144,22 +134,11 @@ def anomaly() -> str:
                 [flow["metrics"]["throughput_bit_s"] / 1e6 for flow in run["flows"] if flow["group"] == group]
                 for run in found
             ]
-            if rates[0]:
-                found_rate = stats.estimate(np.array([np.mean(each) for each in rates]))
-                texts.append(f"{found_rate.mean:.3f} ± {found_rate.half_width or 0.0:.3f}")
-            else:
-                texts.append("none")
+            texts.append(shown([float(np.mean(each)) for each in rates], 3) if rates[0] else "none")
         what = f"{fast} at 11 Mbit/s" + (f", {slow} at 1 Mbit/s" if slow else "")
-        rows.append(f"| {what} | {texts[0]} | {texts[1]} |")
-    return "\n".join(rows) + "\n"
-
-
-def main() -> None:
-    """Writes the page."""
-    template = (DOCS / "templates" / "wlan.md.in").read_text(encoding="utf-8")
-    page = NOTE + template.format(anomaly=anomaly(), **bianchi())
-    (DOCS / "concepts" / "wlan.md").write_text(page, encoding="utf-8")
+        rows.append([what, *texts])
+    return table(["stations", "each fast one (Mbit/s)", "the slow one (Mbit/s)"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    write("concepts/wlan.md", {"anomaly": anomaly(), **bianchi()})

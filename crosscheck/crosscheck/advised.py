@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from crosscheck import linux, records
-from crosscheck.compare import Metric, Point, Run, measured
+from crosscheck.compare import Metric, Point, Run, Value, measured, of_group
 from sojourn.studies.advise import search
 from sojourn.studies.advise.household import PING, network
 from sojourn.studies.advise.line import Line, Shaper
@@ -80,15 +80,7 @@ HOUSEHOLDS: Final = (
 )  # fmt: skip
 
 
-def _of_ping(metric: str, base_ms: float) -> Any:
-    def value(run: Run) -> float:
-        (own,) = [group for group in run.measured["groups"] if group["name"] == PING]
-        return float(own["metrics"][metric]) - base_ms
-
-    return value
-
-
-def _goodput(way: str) -> Any:
+def _goodput(way: str) -> Value:
     def value(run: Run) -> float:
         own = [group for group in run.measured["groups"] if group["name"].startswith(way)]
         return sum(float(group["metrics"]["goodput_bit_s"]) for group in own) / 1e6
@@ -98,25 +90,20 @@ def _goodput(way: str) -> Any:
 
 def metrics(line: Line) -> tuple[Metric, ...]:
     """Return what is compared: the latency under load, within 20 %, and the goodputs."""
-    base_ms = line.rtt_ms[0]
+    latency = [
+        Metric(f"latency_{key}_ms", f"latency under load, {key}", "ms", 1,
+               of_group(PING, f"rtt_ms_{key}", less=line.rtt_ms[0]), relative=0.2)
+        for key in ("p99", "mean")
+    ]  # fmt: skip
     return (
-        Metric("latency_p99_ms", "latency under load, p99", "ms", 1, _of_ping("rtt_ms_p99", base_ms), relative=0.2),
-        Metric(
-            "latency_mean_ms", "latency under load, mean", "ms", 1, _of_ping("rtt_ms_mean", base_ms), relative=0.2
-        ),
+        *latency,
         Metric("down_mbit_s", "download", "Mbit/s", 2, _goodput("download"), relative=0.05),
         Metric("up_mbit_s", "upload", "Mbit/s", 2, _goodput("upload"), relative=0.05),
     )
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return a point for each household and setting that has recordings.
-
-    Parameters
-    ----------
-    rows
-        As crosscheck/linux/advice.py records them; by default the recorded ones.
-    """
+    """Return a point for each household and setting that has recordings."""
     return [_point(*recorded) for recorded in _recorded(rows)]
 
 

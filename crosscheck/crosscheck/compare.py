@@ -52,6 +52,31 @@ class Run:
 Value: TypeAlias = Callable[[Run], float]
 
 
+def of_run(name: str, scale: float = 1.0) -> Value:
+    """Return the value of a metric of the run."""
+    return lambda run: float(run.measured["metrics"][name]) * scale
+
+
+def of_group(name: str, metric: str, scale: float = 1.0, less: float = 0.0) -> Value:
+    """Return the value of a metric of a group of flows, above what the path alone takes."""
+
+    def value(run: Run) -> float:
+        (own,) = [group for group in run.measured["groups"] if group["name"] == name]
+        return float(own["metrics"][metric]) * scale - less
+
+    return value
+
+
+def rate_of(metric: str, *, whole: bool = False) -> Value:
+    """Return the value of a count a second."""
+
+    def value(run: Run) -> float:
+        document = (run.whole if whole else None) or run.measured
+        return float(document["metrics"][metric]) / float(document["measured_s"])
+
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric of a comparison.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from crosscheck import linux, records
-from crosscheck.compare import Metric, Point, Run, theirs
+from crosscheck.compare import Point, Value, rate_of, theirs
 from sojourn.base.core import SojournError
 
 DRAW: Final = "linux_draw.csv"
@@ -18,9 +18,7 @@ LEFT_OUT: Final = "linux_left_out.toml"
 DEVELOPMENT: Final = "development"
 HELD_OUT: Final = "held out"
 
-_MARKS: Final = Metric(
-    "marks", "mark rate", "packets/s", 2, linux.rate_of("marks_packets"), relative=0.25, counts_drops=True
-)
+_MARKS: Final = linux.drop_rate("marks", "mark rate", rate_of("marks_packets"))
 # Runs begin at a time drawn from as much.
 _START_S: Final = 0.05
 # The spread of our runs excuses nothing, so it has to be small beside a tolerance. Delays and drops of BBR differ by
@@ -116,7 +114,7 @@ def _point(entry: Mapping[str, str], runs: Sequence[Mapping[str, str]]) -> Point
     rtt_ms, mbit_s = float(entry["base_rtt_ms"]), float(entry["rate_mbit_s"])
     mean_rtt_ms = sum(group.number * group.rtt_ms for group in flows) / number
     has_ecn, changed = entry["ecn"] == "yes", entry["changed_rate_mbit_s"]
-    delay: Callable[[Run], float]
+    delay: Value
     if kind in linux.PER_FLOW:
         delay = linux.rtt_delay(mean_rtt_ms, from_s=float(entry["warm_up_s"]))
         delays = [float(row["tcp_rtt_ms_mean"]) - mean_rtt_ms for row in runs]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from crosscheck import linux, records
-from crosscheck.compare import Metric, Point, Run, Value, theirs
+from crosscheck.compare import Metric, Point, Value, of_group, theirs
 from sojourn.base.core import Document
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.suite import SUITE
@@ -77,14 +77,6 @@ class Finding:
     measured_s: int = 16
 
 
-def _group(name: str, metric: str, scale: float = 1.0) -> Value:
-    def value(run: Run) -> float:
-        (own,) = [group for group in run.measured["groups"] if group["name"] == name]
-        return float(own["metrics"][metric]) * scale
-
-    return value
-
-
 FINDINGS: Final = (
     Finding(
         "fq_pie", "Under medium congestion, FQ-PIE has a longer queueing delay than PIE.", "8.2.2",
@@ -98,17 +90,17 @@ FINDINGS: Final = (
         # Linux has a transfer every 2 s; ours begins at any instant of that time.
         {"flows.short.transport.initial_window": "10 p", "flows.short.start": {"uniform": ["9 s", "22 s"]}},
         ("cake", "fq_codel"), (("reno", 1, ""),),
-        "completion of the transfer", "s", 2, _group("short", "flow_completion_s_mean"),
+        "completion of the transfer", "s", 2, of_group("short", "flow_completion_s_mean"),
     ),
     Finding(
         "flood", "Beside UDP at three quarters of the capacity, SFQ leaves TCP more than FQ-CoDel does.", "5.3b",
         {}, ("sfq", "fq_codel"), (("reno", 1, ""), ("udp", 1, "-u -b 14.72M -l 1472")),
-        "goodput of TCP", "Mbit/s", 2, _group("tcp", "goodput_bit_s", 1e-6),
+        "goodput of TCP", "Mbit/s", 2, of_group("tcp", "goodput_bit_s", 1e-6),
     ),
     Finding(
         "flood_codel", "Beside UDP at three quarters of the capacity, tail drop leaves TCP more than CoDel does.",
         "5.3b", {}, ("pfifo", "codel"), (("reno", 1, ""), ("udp", 1, "-u -b 14.72M -l 1472")),
-        "goodput of TCP", "Mbit/s", 2, _group("tcp", "goodput_bit_s", 1e-6),
+        "goodput of TCP", "Mbit/s", 2, of_group("tcp", "goodput_bit_s", 1e-6),
     ),
 )  # fmt: skip
 
@@ -135,13 +127,7 @@ def metric(finding: Finding) -> Metric:
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return a point for each finding and scheme that has recordings.
-
-    Parameters
-    ----------
-    rows
-        As crosscheck/linux/findings.py records them; by default the recorded ones.
-    """
+    """Return a point for each finding and scheme that has recordings."""
     grouped = records.grouped(RECORD, rows, lambda row: (row["finding"], row["scheme"]))
     found = []
     for finding in FINDINGS:

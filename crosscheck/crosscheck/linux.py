@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from crosscheck import records, sawtooth
-from crosscheck.compare import Metric, Point, Run, Theirs
+from crosscheck.compare import Metric, Point, Run, Theirs, Value, of_group, rate_of
 from crosscheck.compare import theirs as estimate
 from sojourn.base.core import Document
 from sojourn.model import linux_tcp
@@ -113,17 +113,12 @@ def _goodput(run: Run) -> float:
     return sum(_bulk(run.streams or run.measured, "goodput_bit_s")) / 1e6
 
 
-def ping_delay(one_way_ms: float) -> Callable[[Run], float]:
+def ping_delay(one_way_ms: float) -> Value:
     """Return the value of the ping's one-way delay minus what the path alone takes."""
-
-    def value(run: Run) -> float:
-        ping = next(flow for flow in run.measured["flows"] if flow["group"] == "ping")
-        return float(ping["metrics"]["one_way_delay_ms_mean"]) - one_way_ms
-
-    return value
+    return of_group("ping", "one_way_delay_ms_mean", less=one_way_ms)
 
 
-def rtt_delay(base_rtt_ms: float, *, from_s: float = 0.0) -> Callable[[Run], float]:
+def rtt_delay(base_rtt_ms: float, *, from_s: float = 0.0) -> Value:
     """Return the value of the smoothed RTT as iperf3 reports it, minus the flows' mean base RTT.
 
     It is the mean over samples at equal intervals from `from_s` on, not over acknowledgements.
@@ -142,31 +137,18 @@ def rtt_delay(base_rtt_ms: float, *, from_s: float = 0.0) -> Callable[[Run], flo
     return value
 
 
-def rate_of(metric: str, *, whole: bool = False) -> Callable[[Run], float]:
-    """Return the value of a count a second."""
-
-    def value(run: Run) -> float:
-        document = (run.whole if whole else None) or run.measured
-        return float(document["metrics"][metric]) / float(document["measured_s"])
-
-    return value
-
-
-def metrics(delay: Callable[[Run], float], *, whole: bool = False) -> tuple[Metric, ...]:
+def metrics(delay: Value, *, whole: bool = False) -> tuple[Metric, ...]:
     """Return goodput, delay (by the value given) and drops."""
     return (
         Metric("goodput", "goodput", "Mbit/s", 3, _goodput, relative=0.02),
         Metric("delay", "queueing delay", "ms", 2, delay, relative=0.15, absolute=1.0),
-        Metric(
-            "drops",
-            "drop rate",
-            "packets/s",
-            2,
-            rate_of("drops_packets", whole=whole),
-            relative=0.25,
-            counts_drops=True,
-        ),
+        drop_rate("drops", "drop rate", rate_of("drops_packets", whole=whole)),
     )
+
+
+def drop_rate(key: str, title: str, ours: Value) -> Metric:
+    """Return the metric of a rate of drops or marks."""
+    return Metric(key, title, "packets/s", 2, ours, relative=0.25, counts_drops=True)
 
 
 def _metrics(kind: str, rtt_ms: int, warm_up_s: int, *, whole: bool) -> tuple[Metric, ...]:
@@ -176,14 +158,7 @@ def _metrics(kind: str, rtt_ms: int, warm_up_s: int, *, whole: bool) -> tuple[Me
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what Linux measured.
-
-    Parameters
-    ----------
-    rows
-        As crosscheck/linux/run.py records them; by default the recorded ones, the shared points at 20 Mbit/s and the
-        sawtooth among them.
-    """
+    """Return the points, with what Linux measured."""
     if rows is not None:
         return _recorded(rows)
     windows = records.table(RECORD_WINDOWS)
@@ -239,12 +214,9 @@ def _shared(row: Mapping[str, str]) -> Point:
 
 
 def _recorded(rows: Iterable[Mapping[str, str]]) -> list[Point]:
-    grouped: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
     keys = ("congestion_control", "flows", "base_rtt_ms", "rate_mbit_s", "qdisc", "seconds", "warm_up_s")
-    for row in rows:
-        grouped.setdefault(tuple(row[key] for key in keys), []).append(row)
     found = []
-    for (control, *numbers), group in grouped.items():
+    for (control, *numbers), group in records.grouped("", rows, lambda row: tuple(row[key] for key in keys)).items():
         flows, rtt_ms, mbit_s = map(int, numbers[:3])
         qdisc, seconds, warm_up_s = numbers[3], int(numbers[4]), int(numbers[5])
         kind = _kind(qdisc)
@@ -356,6 +328,12 @@ def _flows(name: str, sender: str, group: Flows, host: Host, told_s: float, *, e
     """
     rtt_s = group.rtt_ms / 1e3
     opens_s, sends_s = begins(group, host, told_s)
+    transport = {
+        "kind": "tcp",
+        "congestion_control": group.control,
+        **linux_tcp.KEYS,
+        **({"ecn": True} if ecn else {}),
+    }
     for k in range(group.number):
         start_s = opens_s + k * (rtt_s + host.stream_s)
         yield {
@@ -363,12 +341,7 @@ def _flows(name: str, sender: str, group: Flows, host: Host, told_s: float, *, e
             "from": sender if group.number == 1 else f"{sender}{k}",
             "to": "b",
             "start": {"uniform": [f"{start_s * 1e6:.0f} us", f"{start_s * 1e6 + 500:.0f} us"]},
-            "transport": {
-                "kind": "tcp",
-                "congestion_control": group.control,
-                **linux_tcp.KEYS,
-                **({"ecn": True} if ecn else {}),
-            },
+            "transport": transport,
             "traffic": _stream(sends_s - start_s + k * host.write_s),
         }
 
@@ -424,11 +397,11 @@ def network(
     one = len(groups) == 1
     senders = ["sender" if one else f"sender-{k + 1}" for k in range(len(groups))]
     bulks = [BULK if one else f"{BULK}-{k + 1}" for k in range(len(groups))]
-    accesses = [
-        *zip(senders, (group.rtt_ms for group in groups), strict=True),
-        ("pinger", rtt_ms),
-    ]
-
+    accesses = [*zip(senders, (group.rtt_ms for group in groups), strict=True), ("pinger", rtt_ms)]
+    fast = "10 Gbit/s"
+    bottleneck = {"rate": fast} if own_shaper else {"rate": f"{mbit_s:g} Mbit/s", "burst": HTB_BURST}
+    # 56 B after 28 B of headers, as ping sends them.
+    echo = {"kind": "cbr", "rate": f"{56 * 8 / PING_INTERVAL_S:g} bit/s", "packet_size": "56 B"}
     return {
         "name": "crosscheck-linux",
         "duration": f"{seconds} s",
@@ -442,20 +415,19 @@ def network(
                 "name": "bottleneck",
                 "from": "router",
                 "to": "b",
-                "rate": "10 Gbit/s" if own_shaper else f"{mbit_s:g} Mbit/s",
                 # Only the way to b is shaped.
-                "reverse_rate": "10 Gbit/s",
+                "reverse_rate": fast,
                 "delay": "0 ms",
                 "overhead": "14 B",
                 "under_test": True,
-                **({} if own_shaper else {"burst": HTB_BURST}),
+                **bottleneck,
             },
             *(
                 {
                     "name": f"access-{name}",
                     "from": name,
                     "to": "router",
-                    "rate": "10 Gbit/s",
+                    "rate": fast,
                     # Half of it each way.
                     "delay": f"{late_ms * 500_000 + host.answers_s * 5e8:.0f} ns",
                     "overhead": "14 B",
@@ -470,13 +442,6 @@ def network(
                 for bulk, sender, group in zip(bulks, senders, groups, strict=True)
                 for flow in _flows(bulk, sender, group, host, told_s, ecn=ecn)
             ),
-            {
-                "name": "ping",
-                "from": "pinger",
-                "to": "b",
-                # 56 B after 28 B of headers, as ping sends them.
-                "transport": {"kind": "udp"},
-                "traffic": {"kind": "cbr", "rate": f"{56 * 8 / PING_INTERVAL_S:g} bit/s", "packet_size": "56 B"},
-            },
+            {"name": "ping", "from": "pinger", "to": "b", "transport": {"kind": "udp"}, "traffic": echo},
         ],
     }

@@ -15,6 +15,11 @@ from crosscheck.compare import Point
 from sojourn.base.core import SojournError
 
 _SEEDS: Final = 5
+_NS2_PROGRAMS: Final = {
+    "fairness.tcl": ns2.points,
+    "wlan.tcl": ns2_wlan.wlan_points,
+    "saturation.tcl": ns2_wlan.saturation_points,
+}
 _NOT_IN_NS2: Final = ("CoDelX", "AVQa080")
 """Recorded with implementations added to ns-2."""
 # The dumbbell's records are of one seed each.
@@ -85,13 +90,7 @@ def _ns2(points: Sequence[Point], show: Callable[[str], None]) -> list[Point]:
             # ns-2 talks on standard output before the line that is the result.
             said = _output(["ns", program, *map(str, numbered)], folder)
             runs.append(json.loads(next(line for line in said.splitlines() if line.startswith("{"))))
-        match program:
-            case "fairness.tcl":
-                found += ns2.points([ns2.summary(point.name, runs)])
-            case "wlan.tcl":
-                found += ns2_wlan.wlan_points([ns2_wlan.summary(point, runs)])
-            case _:
-                found += ns2_wlan.saturation_points([ns2_wlan.summary(point, runs)])
+        found += _NS2_PROGRAMS[program]([ns2.summary(point, runs)])
     return found
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from crosscheck import records
-from crosscheck.compare import Metric, Point, Run, Theirs
+from crosscheck.compare import Metric, Point, Run, Theirs, of_run, rate_of
 from sojourn import stats
 from sojourn.base.core import Document
 
 RECORD: Final = "ns2_fairness.csv"
+_SCENARIO: Final = records.HERE.parent / "papers" / "fairness" / "wired.toml"
 
 # ns-2's DropTail drops where the packet would be the 100th to wait.
 SCHEMES: Final = {
@@ -33,10 +35,6 @@ _PHASE: Final = (
 )
 
 
-def _metric(name: str, run: Run) -> float:
-    return float(run.measured["metrics"][name])
-
-
 def _jain(run: Run) -> float:
     return stats.jain(
         [
@@ -48,28 +46,14 @@ def _jain(run: Run) -> float:
 
 
 METRICS: Final = (
-    Metric("qmean", "mean queue", "packets", 2, lambda run: _metric("queue_packets_mean", run), relative=0.10),
-    Metric(
-        "drops_per_s",
-        "drops",
-        "packets/s",
-        2,
-        lambda run: _metric("drops_packets", run) / float(run.measured["measured_s"]),
-        relative=0.10,
-        counts_drops=True,
-    ),
+    Metric("qmean", "mean queue", "packets", 2, of_run("queue_packets_mean"), relative=0.10),
+    Metric("drops_per_s", "drops", "packets/s", 2, rate_of("drops_packets"), relative=0.10, counts_drops=True),
     Metric("jain_all", "Jain's index", "", 4, _jain, absolute=0.005),
 )
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what ns-2 measured.
-
-    Parameters
-    ----------
-    rows
-        A row for each scheme with means and standard deviations over seeds; by default the recorded ones.
-    """
+    """Return the points, with what ns-2 measured."""
     return [_point(row) for row in (records.table(RECORD) if rows is None else rows)]
 
 
@@ -85,7 +69,7 @@ def _point(row: Mapping[str, str]) -> Point:
         metrics=METRICS,
         is_quick=is_random and base in {"DropTail", "RED", "CoDelX"},
         no_reference=None if is_random else _PHASE,
-        recipe={"program": "fairness.tcl", "words": [base, int(is_random)]},
+        recipe={"program": "fairness.tcl", "words": [base, int(is_random)], "row": {"scheme": label}},
     )
 
 
@@ -104,18 +88,26 @@ def theirs(row: Mapping[str, str], metrics: Sequence[Metric]) -> dict[str, Their
     }
 
 
-def summary(label: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return a row as recorded, from the program's runs of one scheme with several seeds."""
-    row = {"scheme": label, "seeds": str(len(runs))}
-    for metric in METRICS:
+def summary(point: Point, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return a row as recorded, from the program's runs of one point with several seeds."""
+    row = {**point.recipe["row"], "seeds": str(len(runs)), "program": point.recipe["program"]}
+    for metric in point.metrics:
         values = np.array([float(run[metric.key]) for run in runs])
         row[f"{metric.key}_mean"] = repr(float(values.mean()))
         row[f"{metric.key}_sd"] = repr(float(values.std(ddof=1)))
     return row
 
 
+def study(scenario: str, name: str, **tcp: Any) -> Document:
+    """Return a scenario of the fairness study as ns-2 has it: its packets have no headers; with keys of TCP."""
+    document: Document = {**tomllib.loads(scenario), "name": name}
+    for flow in document["flows"]:
+        flow["transport"].update({"header": "0 B"} if flow["name"] == "udp" else tcp)
+    return document
+
+
 def fairness(*, is_random: bool) -> Document:
-    """Return our form of the study's network and traffic.
+    """Return our form of the study's network and traffic: that on wires of papers/fairness.
 
     Parameters
     ----------
@@ -124,67 +116,9 @@ def fairness(*, is_random: bool) -> Document:
         In ns-2 TCP's sending overhead and the randomised CBR do it; here it is Poisson traffic of long packets that
         shares the access links and does not reach the bottleneck: a wait of 0.4 ms in the mean.
     """
-    traffic: list[dict[str, Any]] = []
-    if is_random:
-        traffic = [
-            {
-                "name": f"noise-{group}",
-                "from": group,
-                "to": "left",
-                "transport": {"kind": "udp", "header": "0 B"},
-                "traffic": {"kind": "poisson", "rate": "50 Mbit/s", "packet_size": "10000 B"},
-            }
-            for group in ("tcp", "udp")
-        ]
-    return {
-        "name": "crosscheck-ns2",
-        "duration": "100 s",
-        "warm_up": "20 s",
-        "nodes": [{"name": "tcp", "count": 15}, {"name": "udp", "count": 5}],
-        "links": [
-            {
-                "name": "bottleneck",
-                "from": "left",
-                "to": "right",
-                "rate": "10 Mbit/s",
-                "delay": "20 ms",
-                "under_test": True,
-            },
-            *(
-                {"name": f"access-{here}", "from": here, "to": there, "rate": "100 Mbit/s", "delay": "2 ms"}
-                for here, there in (("tcp", "left"), ("udp", "left"), ("right", "sink"))
-            ),
-        ],
-        "flows": [
-            {
-                "name": "tcp",
-                "from": "tcp",
-                "to": "sink",
-                "start": {"uniform": ["0 s", "1 s"]},
-                "transport": {
-                    "kind": "tcp",
-                    "congestion_control": "ns2_reno",
-                    "recovery": "reno",
-                    "mss": "1000 B",
-                    "timestamps": False,
-                    "ack_every": "1 p",
-                    "window_limit": "100 p",
-                    "initial_window": "1 p",
-                    "rto": "rfc",
-                    "prr": False,
-                    # One-way agents: neither SYN nor FIN.
-                    "handshake": False,
-                },
-                "traffic": {"kind": "bulk"},
-            },
-            {
-                "name": "udp",
-                "from": "udp",
-                "to": "sink",
-                "start": {"uniform": ["0 s", "1 s"]},
-                "transport": {"kind": "udp", "header": "0 B"},
-                "traffic": {"kind": "cbr", "rate": "180 kbit/s", "packet_size": "1000 B"},
-            },
-            *traffic,
-        ],
-    }
+    document = study(_SCENARIO.read_text(encoding="utf-8"), "crosscheck-ns2", window_limit="100 p")
+    noise = {"kind": "poisson", "rate": "50 Mbit/s", "packet_size": "10000 B"}
+    udp = {"transport": {"kind": "udp", "header": "0 B"}, "traffic": noise}
+    for group in ("tcp", "udp") if is_random else ():
+        document["flows"].append({"name": f"noise-{group}", "from": group, "to": "left", **udp})
+    return document

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from crosscheck import records
-from crosscheck.compare import Metric, Point, Run
-from crosscheck.ns2 import METRICS, SCHEMES, theirs
+from crosscheck.compare import Metric, Point, Run, Value, of_run
+from crosscheck.ns2 import METRICS, SCHEMES, study, theirs
 from sojourn.base.core import Document
+from sojourn.model.network import bundled_scenarios
 
 RECORD: Final = "ns2_wlan.csv"
 SATURATION: Final = "ns2_saturation.csv"
@@ -38,7 +37,7 @@ MAC: Final = {
 """ns-2.35's 802.11 with the study's parameters; `mac_header` and `basic_rate` come on top."""
 
 
-def _total(group: str) -> Any:
+def _total(group: str) -> Value:
     def total(run: Run) -> float:
         return sum(
             float(flow["metrics"]["goodput_bit_s"] or 0.0) for flow in run.measured["flows"] if flow["group"] == group
@@ -49,19 +48,13 @@ def _total(group: str) -> Any:
 
 WLAN_METRICS: Final = (
     *METRICS,
-    Metric("tcp_total_bps", "TCP's goodput", "bit/s", 0, _total("tcp"), relative=0.05),
-    Metric("udp_total_bps", "UDP's goodput", "bit/s", 0, _total("udp"), relative=0.05),
-)
-
-SATURATION_METRICS: Final = (
-    Metric(
-        "goodput_bit_s",
-        "goodput of a saturated cell",
-        "bit/s",
-        0,
-        lambda run: float(run.measured["metrics"]["goodput_bit_s"]),
-        relative=0.03,
+    *(
+        Metric(f"{kind}_total_bps", f"{kind.upper()}'s goodput", "bit/s", 0, _total(kind), relative=0.05)
+        for kind in ("tcp", "udp")
     ),
+)
+SATURATED: Final = Metric(
+    "goodput_bit_s", "goodput of a saturated cell", "bit/s", 0, of_run("goodput_bit_s"), relative=0.03
 )
 
 
@@ -89,7 +82,7 @@ def _wlan_point(row: Mapping[str, str]) -> Point:
         theirs=theirs(row, WLAN_METRICS),
         metrics=WLAN_METRICS,
         is_quick=bool(program) and scheme in {"DropTail", "RED"},
-        recipe={"program": program, "words": [scheme]},
+        recipe={"program": program, "words": [scheme], "row": {"scheme": scheme}},
     )
 
 
@@ -100,23 +93,11 @@ def _saturation_point(row: Mapping[str, str]) -> Point:
         scenario=saturated(stations, has_rts=bool(rts)),
         # Nothing is under test.
         scheme="pfifo",
-        theirs=theirs(row, SATURATION_METRICS),
-        metrics=SATURATION_METRICS,
+        theirs=theirs(row, (SATURATED,)),
+        metrics=(SATURATED,),
         is_quick=stations in {5, 20},
-        recipe={"program": "saturation.tcl", "words": [stations, rts]},
+        recipe={"program": "saturation.tcl", "words": [stations, rts], "row": {"stations": stations, "rts": rts}},
     )
-
-
-def summary(point: Point, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return a row as recorded, from the program's runs of one point with several seeds."""
-    words, program = point.recipe["words"], point.recipe["program"]
-    row = {"seeds": str(len(runs)), "program": program}
-    row |= {"scheme": words[0]} if program == "wlan.tcl" else {"stations": str(words[0]), "rts": str(words[1])}
-    for metric in point.metrics:
-        values = np.array([float(run[metric.key]) for run in runs])
-        row[f"{metric.key}_mean"] = repr(float(values.mean()))
-        row[f"{metric.key}_sd"] = repr(float(values.std(ddof=1)))
-    return row
 
 
 def wlan() -> Document:
@@ -125,90 +106,37 @@ def wlan() -> Document:
     ns-2's wireless nodes add an IP header of 20 B to what agents call a packet (its DSDV does): it is framing here,
     so the goodput is of the 1000 B. Its MAC header has four addresses, 34 B with the check sequence, and no LLC.
     """
-    mac = {**MAC, "basic_rate": "6 Mbit/s", "mac_header": "54 B"}
-    reno = {
-        "kind": "tcp",
-        "congestion_control": "ns2_reno",
-        "recovery": "reno",
-        "mss": "1000 B",
-        "timestamps": False,
-        "ack_every": "1 p",
-        "window_limit": "20 p",
-        "initial_window": "1 p",
-        "rto": "rfc",
-        "prr": False,
-        # One-way agents: neither SYN nor FIN.
-        "handshake": False,
-    }
-    wire = {"overhead": "20 B"}
-    start = {"uniform": ["5 s", "6 s"]}
-    return {
-        "name": "crosscheck-ns2-wlan",
-        "duration": "100 s",
-        "warm_up": "20 s",
-        "nodes": [{"name": "tcp", "count": 15}, {"name": "udp", "count": 5}],
-        "cells": [
-            {"name": "near", "access_point": "ap", "stations": ["tcp", "udp"], **mac},
-            {"name": "far", "access_point": "far-ap", "stations": ["sink"], **mac},
-        ],
-        "links": [
-            {"name": "from-ap", "from": "ap", "to": "left", "rate": "100 Mbit/s", "delay": "1 ms", **wire},
-            {
-                "name": "bottleneck",
-                "from": "left",
-                "to": "right",
-                "rate": "10 Mbit/s",
-                "delay": "18 ms",
-                "under_test": True,
-                **wire,
-            },
-            {"name": "to-ap", "from": "right", "to": "far-ap", "rate": "100 Mbit/s", "delay": "1 ms", **wire},
-        ],
-        "flows": [
-            {
-                "name": "tcp",
-                "from": "tcp",
-                "to": "sink",
-                "start": start,
-                "transport": reno,
-                "traffic": {"kind": "bulk"},
-            },
-            {
-                "name": "udp",
-                "from": "udp",
-                "to": "sink",
-                "start": start,
-                "transport": {"kind": "udp", "header": "0 B"},
-                "traffic": {"kind": "cbr", "rate": "180 kbit/s", "packet_size": "1000 B"},
-            },
-        ],
-    }
+    document = study(bundled_scenarios()["wlan"], "crosscheck-ns2-wlan")
+    for cell in document["cells"]:
+        cell.update({**MAC, "basic_rate": "6 Mbit/s", "mac_header": "54 B"})
+    fast = {"rate": "100 Mbit/s", "delay": "1 ms", "overhead": "20 B"}
+    (wire,) = document["links"]
+    wire.update({"from": "left", "to": "right", "delay": "18 ms", "overhead": "20 B"})
+    document["links"] = [
+        {"name": "from-ap", "from": "ap", "to": "left", **fast},
+        wire,
+        {"name": "to-ap", "from": "right", "to": "far-ap", **fast},
+    ]
+    for flow in document["flows"]:
+        flow["start"] = {"uniform": ["5 s", "6 s"]}
+    return document
 
 
 def saturated(stations: int, *, has_rts: bool) -> Document:
-    """Return a cell in which every station always has a packet of 1000 B for the access point.
-
-    Parameters
-    ----------
-    stations
-        How many, besides the access point.
-    has_rts
-        Whether every frame is announced.
-    """
+    """Return a cell in which every station always has a packet of 1000 B for the access point."""
     mac = {**MAC, "basic_rate": "8 Mbit/s", "mac_header": "34 B", "rts_threshold": "0 B" if has_rts else "none"}
+    return cell("crosscheck-ns2-saturation", 22, stations, mac, 60_000_000, "1000 B")
+
+
+def cell(name: str, seconds: int, stations: int, keys: Mapping[str, Any], bit_s: int, packet: str) -> Document:
+    """Return a cell of stations that send so many bit/s together to the access point; the first 2 s do not count."""
+    traffic = {"kind": "poisson", "rate": f"{bit_s // stations} bit/s", "packet_size": packet}
+    udp = {"transport": {"kind": "udp", "header": "0 B"}, "traffic": traffic}
     return {
-        "name": "crosscheck-ns2-saturation",
-        "duration": "22 s",
+        "name": name,
+        "duration": f"{seconds} s",
         "warm_up": "2 s",
         "nodes": [{"name": "station", "count": stations}],
-        "cells": [{"name": "cell", "access_point": "ap", "stations": ["station"], **mac}],
-        "flows": [
-            {
-                "name": "flow",
-                "from": "station",
-                "to": "ap",
-                "transport": {"kind": "udp", "header": "0 B"},
-                "traffic": {"kind": "poisson", "rate": f"{60_000_000 // stations} bit/s", "packet_size": "1000 B"},
-            }
-        ],
+        "cells": [{"name": "cell", "access_point": "ap", "stations": ["station"], **keys}],
+        "flows": [{"name": "flow", "from": "station", "to": "ap", **udp}],
     }

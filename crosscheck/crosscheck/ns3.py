@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from crosscheck import records
-from crosscheck.compare import Metric, Point, Run, theirs
+from crosscheck.compare import Metric, Point, of_run, theirs
 from sojourn.base.core import Document
 
 RECORD: Final = "ns3_dumbbell.csv"
@@ -27,41 +27,15 @@ _BISTABLE: Final = (
 )
 
 
-def _metric(run: Run, name: str) -> float:
-    return float(run.measured["metrics"][name])
-
-
 METRICS: Final = (
-    Metric("util", "utilisation", "", 4, lambda run: _metric(run, "utilisation"), absolute=0.01),
-    Metric(
-        "qlen_mean",
-        "mean queue",
-        "packets",
-        2,
-        lambda run: _metric(run, "queue_packets_mean"),
-        relative=0.10,
-        absolute=1.0,
-    ),
-    Metric(
-        "loss",
-        "loss ratio",
-        "",
-        5,
-        lambda run: _metric(run, "loss_ratio"),
-        relative=0.15,
-        counts_drops=True,
-    ),
+    Metric("util", "utilisation", "", 4, of_run("utilisation"), absolute=0.01),
+    Metric("qlen_mean", "mean queue", "packets", 2, of_run("queue_packets_mean"), relative=0.10, absolute=1.0),
+    Metric("loss", "loss ratio", "", 5, of_run("loss_ratio"), relative=0.15, counts_drops=True),
 )
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what ns-3 measured.
-
-    Parameters
-    ----------
-    rows
-        As the program prints them; by default the recorded ones. Rows of one point with several seeds are averaged.
-    """
+    """Return the points, with what ns-3 measured."""
     grouped = records.grouped(
         RECORD,
         rows,
@@ -100,48 +74,22 @@ def _drops(row: Mapping[str, str]) -> float:
 def dumbbell(flows: int, mbit_s: int, rtt_ms: int) -> Document:
     """Return our form of ns-3's dumbbell, with ns-3's TCP."""
     access = {"rate": "1 Gbit/s", "delay": f"{rtt_ms * 125} us", "overhead": "2 B"}
+    # ns-3's own loss recovery, timer and receiver.
+    own = {"recovery": "ns3", "rto": "ns3", "min_rto": "1 s", "initial_rto": "3 s", "quick_acks": "1 p"}
+    host = {"delayed_ack": "200 ms", "receive_buffer": "8 MiB", "send_buffer": "8 MiB", "write_at_once": True}
+    transport = {"kind": "tcp", "congestion_control": "newreno", "mss": "1448 B", **own, **host}
+    start = {"uniform": ["0 s", "1 s"]}
+    # ns-3's devices have a queue of their own, here of one packet, the shortest there is.
+    middle = {"rate": f"{mbit_s} Mbit/s", "delay": f"{rtt_ms * 250} us", "overhead": "2 B", "device_queue": "1 p"}
     return {
         "name": "crosscheck-ns3",
         "duration": "60 s",
         "warm_up": "12 s",
         "nodes": [{"name": "sender", "count": flows}, {"name": "sink", "count": flows}],
         "links": [
-            {
-                "name": "bottleneck",
-                "from": "left",
-                "to": "right",
-                "rate": f"{mbit_s} Mbit/s",
-                "delay": f"{rtt_ms * 250} us",
-                "overhead": "2 B",
-                # ns-3's devices have a queue of their own, here of one packet, the shortest there is.
-                "device_queue": "1 p",
-                "under_test": True,
-            },
+            {"name": "bottleneck", "from": "left", "to": "right", "under_test": True, **middle},
             {"name": "access", "from": "sender", "to": "left", **access},
             {"name": "leaf", "from": "right", "to": "sink", **access},
         ],
-        "flows": [
-            {
-                "name": "bulk",
-                "from": "sender",
-                "to": "sink",
-                "start": {"uniform": ["0 s", "1 s"]},
-                "transport": {
-                    "kind": "tcp",
-                    "congestion_control": "newreno",
-                    "mss": "1448 B",
-                    # ns-3's own loss recovery, timer and receiver.
-                    "recovery": "ns3",
-                    "rto": "ns3",
-                    "min_rto": "1 s",
-                    "initial_rto": "3 s",
-                    "quick_acks": "1 p",
-                    "delayed_ack": "200 ms",
-                    "receive_buffer": "8 MiB",
-                    "send_buffer": "8 MiB",
-                    "write_at_once": True,
-                },
-                "traffic": {"kind": "bulk"},
-            }
-        ],
+        "flows": [{"name": "bulk", "from": "sender", "to": "sink", "start": start, "transport": transport}],
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from crosscheck import records
-from crosscheck.compare import Metric, Point, Run, measured
+from crosscheck.compare import Metric, Point, Run, Value, measured, of_run
 from sojourn.base.core import Document
 from sojourn.model.network import bundled_scenarios
 from sojourn.results import headline
@@ -26,9 +26,6 @@ SCHEMES: Final = {
 
 FLOWS: Final = {"http": ("1.5 Mbit/s", "10 s"), "ftp": ("10 Mbit/s", "60 s")}
 
-_ERRORS: Final = 2.0
-"""Fixed with the tolerance before the two sides were compared."""
-
 
 def _waiting(run: Run) -> dict[str, float]:
     return {queue["name"]: float(queue["metrics"]["queue_packets_mean"]) for queue in run.measured["queues"]}
@@ -38,46 +35,21 @@ def _busiest(run: Run) -> float:
     return max(mean for name, mean in _waiting(run).items() if name != headline.ALL)
 
 
+def _metric(key: str, title: str, unit: str, digits: int, ours: Value) -> Metric:
+    # Standard errors and tolerance were fixed before the two sides were compared.
+    return Metric(key, f"LAN: {title}", unit, digits, ours, relative=0.15, errors=2.0)
+
+
 METRICS: Final = (
-    Metric(
-        "delay_ms",
-        "LAN: one-way delay",
-        "ms",
-        1,
-        lambda run: float(run.measured["metrics"]["one_way_delay_ms_mean"]),
-        relative=0.15,
-        errors=_ERRORS,
-    ),
-    Metric(
-        "throughput_kbps",
-        "LAN: throughput",
-        "kbit/s",
-        0,
-        lambda run: float(run.measured["metrics"]["throughput_bit_s"]) / 1e3,
-        relative=0.15,
-        errors=_ERRORS,
-    ),
-    Metric(
-        "qlen_all",
-        "LAN: mean queue, all stations",
-        "packets",
-        2,
-        lambda run: _waiting(run)[headline.ALL],
-        relative=0.15,
-        errors=_ERRORS,
-    ),
-    Metric("qlen_busiest", "LAN: mean queue, busiest", "packets", 2, _busiest, relative=0.15, errors=_ERRORS),
+    _metric("delay_ms", "one-way delay", "ms", 1, of_run("one_way_delay_ms_mean")),
+    _metric("throughput_kbps", "throughput", "kbit/s", 0, of_run("throughput_bit_s", 1e-3)),
+    _metric("qlen_all", "mean queue, all stations", "packets", 2, lambda run: _waiting(run)[headline.ALL]),
+    _metric("qlen_busiest", "mean queue, busiest", "packets", 2, _busiest),
 )
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what ns-3 measured.
-
-    Parameters
-    ----------
-    rows
-        Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
-    """
+    """Return the points, with what ns-3 measured."""
     grouped = records.grouped(RECORD, rows, lambda row: (row["flow"], row["qd"], int(row["device"])))
     return [
         Point(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from crosscheck import records
-from crosscheck.compare import Metric, Point, Run, measured
+from crosscheck.compare import Metric, Point, Run, Value, measured
 from sojourn.base.core import Document
 
 RECORD: Final = "ns3_network.csv"
@@ -27,46 +27,27 @@ _REPLICATIONS: Final = 20
 _SCENARIO: Final = records.HERE.parent / "papers" / "threshold" / "six_routers.toml"
 
 
-def _queue(run: Run, router: str, metric: str) -> float:
-    queues = {str(queue["name"]): queue["metrics"] for queue in run.measured["queues"]}
-    return float(queues[f"{router}->{router}x"][metric])
+def _queue(router: str, metric: str) -> Value:
+    def value(run: Run) -> float:
+        queues = {str(queue["name"]): queue["metrics"] for queue in run.measured["queues"]}
+        return float(queues[f"{router}->{router}x"][metric])
 
-
-def _utilisation(router: str) -> Metric:
-    return Metric(
-        f"util_{router}",
-        f"network: utilisation of {router}",
-        "",
-        4,
-        lambda run: _queue(run, router, "utilisation"),
-        absolute=0.02,
-        errors=0.0,
-    )
+    return value
 
 
 METRICS: Final = (
-    *map(_utilisation, ROUTERS),
-    Metric(
-        "qlen_R6",
-        "network: mean queue of R6",
-        "packets",
-        2,
-        lambda run: _queue(run, "R6", "queue_packets_mean"),
-        relative=0.15,
-        absolute=1.0,
-        errors=0.0,
+    *(
+        Metric(f"util_{router}", f"network: utilisation of {router}", "", 4, _queue(router, "utilisation"),
+               absolute=0.02, errors=0.0)
+        for router in ROUTERS
     ),
-)
+    Metric("qlen_R6", "network: mean queue of R6", "packets", 2, _queue("R6", "queue_packets_mean"),
+           relative=0.15, absolute=1.0, errors=0.0),
+)  # fmt: skip
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what ns-3 measured; over the network of papers/threshold.
-
-    Parameters
-    ----------
-    rows
-        Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
-    """
+    """Return the points, with what ns-3 measured; over the network of papers/threshold."""
     grouped = records.grouped(
         RECORD, rows, lambda row: (int(float(row["rtt_ms"])), int(row["threshold"]), row["seconds"], row["warm_up"])
     )
@@ -78,13 +59,8 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
             theirs=measured(METRICS, group),
             metrics=METRICS,
             no_reference=None if len(group) >= SEEDS else f"recorded with {len(group)} seeds of {SEEDS} so far",
-            recipe={
-                "program": "network",
-                "rtt": rtt_ms,
-                "threshold": threshold,
-                "seconds": seconds,
-                "warm-up": warm_up,
-            },
+            recipe={"program": "network", "rtt": rtt_ms, "threshold": threshold}
+            | {"seconds": seconds, "warm-up": warm_up},
             replications=_REPLICATIONS,
         )
         for (rtt_ms, threshold, seconds, warm_up), group in grouped.items()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from crosscheck import records
-from crosscheck.compare import Metric, Point, measured
+from crosscheck.compare import Point, measured
+from crosscheck.ns2_wlan import SATURATED, cell
 from sojourn.base.core import Document
 
 RECORD: Final = "ns3_wlan.csv"
@@ -14,27 +16,11 @@ RECORD: Final = "ns3_wlan.csv"
 RATES: Final = {"0": "6500 kbit/s", "7": "65 Mbit/s"}
 """Of a modulation and coding scheme with one stream, 20 MHz and a guard interval of 800 ns."""
 
-METRICS: Final = (
-    Metric(
-        "goodput_bit_s",
-        "WLAN: goodput of a saturated cell",
-        "bit/s",
-        0,
-        lambda run: float(run.measured["metrics"]["goodput_bit_s"]),
-        relative=0.03,
-    ),
-)
-"""The tolerance is that of ns-2's saturated cells."""
+METRICS: Final = (replace(SATURATED, title=f"WLAN: {SATURATED.title}"),)
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return the points, with what ns-3 measured.
-
-    Parameters
-    ----------
-    rows
-        Lines of the program as rows of a table, several seeds a point; by default the recorded ones.
-    """
+    """Return the points, with what ns-3 measured."""
     grouped = records.grouped(RECORD, rows, lambda row: (int(row["stations"]), row["mcs"], row["aggregate"]))
     return [
         Point(
@@ -53,21 +39,8 @@ def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
 
 
 def saturated(stations: int, rate: str, *, has_aggregates: bool) -> Document:
-    """Return a cell of 802.11n in which every station always has a packet of 1500 B for the access point.
-
-    Parameters
-    ----------
-    stations
-        How many, besides the access point.
-    rate
-        Of data.
-    has_aggregates
-        Whether they send A-MPDUs.
-    """
-    cell = {
-        "name": "cell",
-        "access_point": "ap",
-        "stations": ["station"],
+    """Return a cell of 802.11n in which every station always has a packet of 1500 B for the access point."""
+    keys = {
         "profile": "802.11n",
         "data_rate": rate,
         # An answer has the largest basic rate that is not above that of the data.
@@ -75,25 +48,10 @@ def saturated(stations: int, rate: str, *, has_aggregates: bool) -> Document:
         # Frames that overlap from the beginning are no frame to those who hear them, only noise: DIFS follows.
         "eifs": "34 us",
         # Out of reach, as in the program.
-        "short_retry_limit": 1_000_000,
-        "long_retry_limit": 1_000_000,
+        **dict.fromkeys(("short_retry_limit", "long_retry_limit"), 1_000_000),
         "queue": "pfifo limit 500p",
         # A metre.
         "delay": "3 ns",
+        **({} if has_aggregates else {"aggregate_frames": 1}),
     }
-    return {
-        "name": "crosscheck-ns3-wlan",
-        "duration": "12 s",
-        "warm_up": "2 s",
-        "nodes": [{"name": "station", "count": stations}],
-        "cells": [cell if has_aggregates else {**cell, "aggregate_frames": 1}],
-        "flows": [
-            {
-                "name": "flow",
-                "from": "station",
-                "to": "ap",
-                "transport": {"kind": "udp", "header": "0 B"},
-                "traffic": {"kind": "poisson", "rate": f"{80_000_000 // stations} bit/s", "packet_size": "1500 B"},
-            }
-        ],
-    }
+    return cell("crosscheck-ns3-wlan", 12, stations, keys, 80_000_000, "1500 B")

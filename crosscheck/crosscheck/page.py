@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final
@@ -13,109 +14,7 @@ from sojourn.base.escape import markdown
 
 NOTE: Final = "<!-- Made by `sojourn crosscheck all --page docs/concepts/fidelity.md`: change it there. -->\n"
 
-_INTRODUCTION: Final = """\
-This page shows how closely the simulator agrees with Linux, ns-3 and ns-2 when each runs the same work. The
-first table gives the share of points that agree, for each metric. Then each system has a list of its disagreements
-with what is known about them, and a table of every point.
-
-The programs for the other systems and their recorded results, with versions and commands, are in
-[crosscheck](../../crosscheck/README.md). `sojourn crosscheck linux` (or `ns3`, `ns2`) repeats this comparison.
-
-**The rule was fixed before the comparison:**
-
-* Our number is the mean over {replications} replications or more.
-* A point passes a metric if the difference is within the tolerance. A difference of up to {noise} tolerances also
-  passes, shown as *noise*, if it is within {errors} standard errors of the other system's mean, or within the
-  number of standard errors that the first table names. The spread of our runs excuses nothing.
-* Where the other system ran once, its spread is not known, and the tolerance alone decides.
-* Drops, or marks, of fewer than {drops} in all runs of the other system together are *too few to judge*. That is
-  decided before our value is computed.
-* The *ceiling* is the share of the other system's own runs that agree with it by the same rule: each run is
-  compared with the mean of the point's other runs. The difference is scaled to that of two means, one of its number
-  of runs and one of ours. Points with one run have no ceiling.
-* For each metric, at least {share} of the points must pass. Of the held-out points {held_out} must. If the ceiling
-  less {below} is smaller, it takes the place of either.
-* Intervals are 95 % confidence intervals of the difference, from the spread of both sides. Where the other system
-  ran once, they have the spread of our runs alone.
-* Points that fail stay in the tables.
-
-Some points were measured before or while the simulator was developed. The simulator was then changed to agree
-with them, so their shares say less about other networks. The *drawn* points of Linux were drawn at random and split
-into two sets. Those of the set *development* are listed here. Those of the set *held out* are not shown to anybody;
-only the shares are, and they were computed {allowed} times at most.
-
-"""
-
-_ABOUT: Final = {
-    "linux": """\
-| setting | value |
-| --- | --- |
-| system | Debian's kernel 6.1 in a virtual machine with virtual time |
-| network | two hosts in namespaces around a router; htb, or CAKE itself, shapes its output |
-| round-trip time | netem on the return path |
-| traffic | iperf3 and a ping every 50 ms; offloads off |
-
-Queueing delay is the mean RTT of the ping minus the base RTT. fq_codel, fq_pie and cake give the ping a queue
-of its own, so there it is TCP's smoothed RTT minus the base RTT, sampled at equal intervals as iperf3 reports it.
-Our side sends the same ping. Points called *shared* count drops over the whole run, including slow start. The others
-count them over the measured time.
-
-Our flows have `recovery rack`, `tail_loss_probe`, `undo`, `timer_tick 4 ms`, `timestamp_tick 1 ms`,
-`segmentation_offload`, `ack_policy linux` and `receive_buffer 3 MiB`. They open their connections one after the
-other and then send together, as iperf3 does (`bulk` with `after` and `first`). Our link has `burst 1600 B`, as htb
-does, except with CAKE. PIE and FQ-PIE have `tupdate 20 ms`: tc says 15 ms, but the kernel's timer counts whole ticks
-of 4 ms, and one more. 28 updates in 0.562 s in `linux_pie_probability.csv` show it.
-
-Goodput and TCP's RTT are measured from when iperf3's streams begin, on both sides. The ping and the counters of drops
-begin when the flows are told to start.
-
-Points whose names begin with *p* and a number were drawn by `crosscheck/linux/draw.py`, with three runs of Linux and
-20 replications of ours each. They have 2 to 100 Mbit/s, base RTTs of 5 to 200 ms, and 1 to 32 flows of one or several
-congestion controls, with and without ECN. Some have different base RTTs or a change of the rate. Their group is
-*development* in the first table.
-
-Two differences are known and left as they are. **Hosts take a time that varies.** In the drawn points an
-instruction of the machine takes 1 ns, in the others 2 ns. A handshake then takes 21 us beside the path in the drawn
-points, and so on our side (42 us in the others). Packet captures show that a sender answers an acknowledgement
-after 15 or 29 us, and a receiver a segment after 17 or 35 us (medians), with rare pauses of 1 to 2 ms at 50 Mbit/s.
-On our side the time is constant. At p037 BBR takes up to 2.6 % more than the link's rate for its bandwidth, and on
-our side 0.2 %. An ordered jitter of 15 or 30 us on our side does not bring this point closer. **Samples disturb.**
-In the first run of drawn points with one or two flows, `ss` reads the sockets up to ten times a second, and the
-hosts are late then. At p142 BBR takes up to 4 % more than the link's rate for its bandwidth in that run, and the
-queueing delay is 4.0 ms. In the second run, without samples, it is 3.1 ms, and on our side 2.7 ms.
-""",
-    "ns3": """\
-The version is ns-3 3.37 (Debian's libns3-dev). There are four groups of points:
-
-* **Dumbbell**: senders, 1 Gbit/s, bottleneck, 1 Gbit/s, sinks; NewReno with SACK, delayed acknowledgements and
-  a minimum RTO of 1 s; 60 s, of which the first 12 s are excluded. Our side uses ns-3's TCP settings
-  (`newreno`, `recovery ns3`, `rto ns3`, `min_rto 1 s`, `initial_rto 3 s`, `delayed_ack 200 ms`, `quick_acks 1 p`) and
-  `control_law newton`.
-* **LAN**: the shared bus of the bundled scenario `lan`, with CUBIC and the parameters of Shu (2023). HTTP is
-  ten clients in 10 s with 1.5 Mbit/s each; FTP is sixty clients in 60 s with 10 Mbit/s each. Hardware addresses
-  are known beforehand. Both sides have five seeds, over the whole run. Our side uses `ns3_cubic`, `recovery
-  ns3`, `quick_acks 1 p`, `rto ns3` and `initial_rto 3 s`.
-* **Network**: the six routers of Gupta (2024), in `papers/threshold`, with ns-3's `TcpLinuxReno`. Our side uses
-  `ns3_reno` with the settings of the LAN and `write_size 512 B`. ns-3 has at least ten seeds (forty for drop
-  tail at 10 ms, twenty for threshold 100 at 100 ms), and our side has twenty.
-* **WLAN**: 1 to 20 stations of an 802.11n cell that always have a packet of 1500 B to send, with and without
-  A-MPDUs; 10 s after 2 s, five seeds. In the program, best effort waits as long as DCF does, and sends again without
-  a block acknowledgement request. No packet expires in the queue (by default after 0.5 s; with it, 20 stations have
-  half of the goodput), and none is given up. By default ns-3 gives up an A-MPDU after seven failures in all, because
-  a block acknowledgement between them does not reset its count; that costs 11 % with 20 stations. Our side has
-  `eifs 34 us`, as frames that begin together are noise to ns-3 and no frame. These settings were found after a first
-  comparison, in which cells of ten and more stations differed by a third and more.
-""",
-    "ns2": """\
-The version is ns-2.35 (Debian's ns2). There are three groups of points:
-
-* **Wires**: 15 TCP Reno flows and 5 flows of constant bit rate share 10 Mbit/s. Only rows whose name ends in
-  `_nophase` count, because they have random times on both sides.
-* **WLAN**: the same flows come from the 802.11 cell of Hassan, Hassan and Arif. Rows called *earlier* compare
-  with earlier recordings, which do not name the program that made them.
-* **Saturated cells**: 1 to 20 stations that always have a frame to send, with and without RTS.
-""",
-}
+_WORDS: Final = tomllib.loads((records.HERE / "fidelity.toml").read_text(encoding="utf-8"))
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
@@ -123,7 +22,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     parts = [
         NOTE,
         "# Fidelity\n\n",
-        _INTRODUCTION.format(
+        _WORDS["introduction"].format(
             replications=_replications(outcomes),
             errors=f"{STANDARD_ERRORS:g}",
             noise=f"{NOISE_LIMIT:g}",
@@ -212,7 +111,7 @@ def _history(runs: Sequence[Mapping[str, str]]) -> str:
 
 def _peer(outcome: Outcome) -> str:
     title = TITLES[outcome.peer]
-    parts = [f"## {title}\n\n{_ABOUT[outcome.peer]}\n"]
+    parts = [f"## {title}\n\n{_WORDS['about'][outcome.peer]}\n"]
     rows = [
         [
             row.point.name,
@@ -248,20 +147,6 @@ def _peer(outcome: Outcome) -> str:
     return "".join(parts)
 
 
-_KERNELS: Final = """\
-### Linux {newer} beside {older}
-
-{points} of the drawn points were also recorded with Linux {newer}. They are of the first 40 of the file, whose order
-is random. The machine, the commands and the start times are the same. {development} of them are development points.
-Of the held-out points, only shares are shown.
-
-The spread of a single run is pooled over the points that have several runs. It is {spreads}. Drops and marks have at
-least the spread of a Poisson variable. Two kernels differ *beyond the spread* if the difference is more than
-{errors} standard errors by that spread. The tolerance is that of the first table.
-
-"""
-
-
 def _kernels(outcome: Outcome) -> str:
     """Return where two kernels differ at the same points."""
     sets = {chosen: kernels.pairs(chosen) for chosen in (drawn.DEVELOPMENT, drawn.HELD_OUT)}
@@ -269,7 +154,7 @@ def _kernels(outcome: Outcome) -> str:
     if not both:
         return ""
     pooled = {pair.metric.title: pair.spread for pair in both if pair.spread is not None}
-    text = _KERNELS.format(
+    text = _WORDS["kernels"].format(
         newer=kernels.NEWER,
         older=kernels.OLDER,
         points=len({pair.point.name for pair in both}),

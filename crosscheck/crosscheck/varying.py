@@ -78,13 +78,7 @@ _MEASURES: Final[dict[str, tuple[str, str, int, Callable[[Floats], float]]]] = {
 
 
 def points(rows: Iterable[Mapping[str, str]] | None = None) -> list[Point]:
-    """Return a point for each scheme that has recordings, with what Linux measured.
-
-    Parameters
-    ----------
-    rows
-        As crosscheck/linux/varying.py records them; by default the recorded ones.
-    """
+    """Return a point for each scheme that has recordings, with what Linux measured."""
     found = []
     for scheme, own in records.grouped(RECORD, rows, lambda row: row["scheme"]).items():
         metrics = _metrics(scheme)

@@ -17,13 +17,14 @@ import re
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measured import lateness, reports
-from rows import Key, Row, keep, record, write_table
-from run import KERNEL, LEAST_IDLE_SHARE, boot, image
+from rows import Key, Row, keep, main
+from run import LEAST_IDLE_SHARE, boot
 from sqm import scripts
 
 from sojourn.studies.advise import answer
@@ -108,61 +109,45 @@ def row(household: Household, files: dict[str, bytes]) -> dict[str, Any]:
     }
 
 
-def table(results: Path, file: Path) -> None:
-    """Writes the results as CSV."""
-    names = [one.name for one in HOUSEHOLDS]
-    write_table(results, file, lambda row: (names.index(row["household"]), row["setting"], row["line"], row["run"]))
+def keys(given: argparse.Namespace) -> Iterable[Key]:
+    """The households and settings that are asked for."""
+    for household in HOUSEHOLDS:
+        for setting in household.settings():
+            if given.setting in {None, setting}:
+                yield household.name, setting, given.line
 
 
-def main() -> int:
-    """Records what is missing: the first run of every household and setting, then the second."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    options.add_argument("--folder", type=Path, default=Path.home() / ".cache/sojourn/linux", help="of the image")
-    options.add_argument("--results", type=Path, default=Path("advice.jsonl"), help="rows are added here")
-    options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of each (default %(default)s)")
-    options.add_argument("--only", metavar="HOUSEHOLD", help="one household")
-    options.add_argument("--setting", metavar="SETTING", help=f"one setting of the gateway: {TODAY}, {RECOMMENDED}")
-    options.add_argument(
-        "--line", choices=LINES, default=LINES[0], help="what the line is in the machine (default %(default)s)"
-    )
-    options.add_argument("--scripts", type=Path, metavar="CLONE", help="of the repository of sqm-scripts")
-    options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
-    options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
-    given = options.parse_args()
-    if given.table:
-        table(given.results, given.table)
-        return 0
-    households = {one.name: one for one in HOUSEHOLDS}
+def run(given: argparse.Namespace, key: Key) -> tuple[list[Row], str]:
+    """One run of the machine."""
+    name, setting, line, number = key
+    (household,) = [one for one in HOUSEHOLDS if one.name == name]
+    with tempfile.TemporaryDirectory() as scratch:
+        files = boot(
+            given.folder,
+            settings(household, setting, number, line),
+            "line.sh",
+            shift=0,
+            memory_mib=1024,
+            faster=next(times for most, times in FASTER.items() if household.line.down_mbit_s <= most),
+            modules=scripts(given.scripts, Path(scratch)) if household.platform == "openwrt" else (),
+        )
+    keep(given.keep, key, files)
+    said, found = " ".join(map(str, key)), row(household, files)
+    if found["idle_share"] < LEAST_IDLE_SHARE:
+        raise SystemExit(f"{said}: the machine had no time left ({found}): see FASTER")
+    return [dict(zip(NAMES, key, strict=True)) | found], said
 
-    def run(key: Key) -> tuple[list[Row], str]:
-        name, setting, line, number = key
-        household = households[name]
-        with tempfile.TemporaryDirectory() as scratch:
-            files = boot(
-                given.folder,
-                settings(household, setting, number, line),
-                "line.sh",
-                shift=0,
-                memory_mib=1024,
-                faster=next(times for most, times in FASTER.items() if household.line.down_mbit_s <= most),
-                modules=scripts(given.scripts, Path(scratch)) if household.platform == "openwrt" else (),
-            )
-        keep(given.keep, key, files)
-        said, found = " ".join(map(str, key)), row(household, files)
-        if found["idle_share"] < LEAST_IDLE_SHARE:
-            raise SystemExit(f"{said}: the machine had no time left ({found}): see FASTER")
-        return [dict(zip(NAMES, key, strict=True)) | found], said
 
-    keys = (
-        (name, setting, given.line, number)
-        for number in range(1, given.runs + 1)
-        for name, household in households.items()
-        for setting in household.settings()
-        if given.only in {None, name} and given.setting in {None, setting}
-    )
-    record(given.results, NAMES, keys, lambda: image(given.folder, KERNEL), run)
-    return 0
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--setting": {"metavar": "SETTING", "help": f"one setting of the gateway: {TODAY}, {RECOMMENDED}"},
+    "--line": {
+        "choices": LINES,
+        "default": LINES[0],
+        "help": "what the line is in the machine (default %(default)s)",
+    },
+    "--scripts": {"type": Path, "metavar": "CLONE", "help": "of the repository of sqm-scripts"},
+}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, NAMES, RUNS, keys, run, [one.name for one in HOUSEHOLDS], OPTIONS))

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from measured import lateness, reports
-from rows import Key, Row, keep, record, write_table
-from run import KERNEL, boot, image
+from rows import Key, Row, keep, main
+from run import boot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from crosscheck.findings import FINDINGS, SCHEMES, TRANSFER_BYTES, TRANSFER_EVERY_S, Finding
@@ -87,44 +87,16 @@ def value(finding: Finding, files: dict[str, bytes]) -> float:
     return sum(row["sum"]["bytes"] for row in rows) * 8e-6 / (last - first)
 
 
-def table(results: Path, file: Path) -> None:
-    """Writes the results as CSV."""
-    names = [one.name for one in FINDINGS]
-    write_table(results, file, lambda row: (names.index(row["finding"]), row["scheme"], row["run"]))
-
-
-def main() -> int:
-    """Records what is missing: the first run of every finding and scheme, then the second."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    options.add_argument("--folder", type=Path, default=Path.home() / ".cache/sojourn/linux", help="of the image")
-    options.add_argument("--results", type=Path, default=Path("findings.jsonl"), help="rows are added here")
-    options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of each (default %(default)s)")
-    options.add_argument("--only", metavar="FINDING", help="one finding")
-    options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what the machine left, too")
-    options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
-    given = options.parse_args()
-    if given.table:
-        table(given.results, given.table)
-        return 0
-    findings = {one.name: one for one in FINDINGS}
-
-    def run(key: Key) -> tuple[list[Row], str]:
-        name, scheme, number = key
-        files = boot(given.folder, settings(findings[name], scheme, number), memory_mib=1024)
-        keep(given.keep, key, files)
-        found = {"value": round(value(findings[name], files), 4), "qdisc": SCHEMES[scheme][0]}
-        return [dict(zip(NAMES, key, strict=True)) | found], " ".join(map(str, (*key, found["value"])))
-
-    keys = (
-        (name, scheme, number)
-        for number in range(1, given.runs + 1)
-        for name, finding in findings.items()
-        for scheme in finding.schemes
-        if given.only in {None, name}
-    )
-    record(given.results, NAMES, keys, lambda: image(given.folder, KERNEL), run)
-    return 0
+def run(given: argparse.Namespace, key: Key) -> tuple[list[Row], str]:
+    """One run of the machine."""
+    name, scheme, number = key
+    (finding,) = [one for one in FINDINGS if one.name == name]
+    files = boot(given.folder, settings(finding, scheme, number), memory_mib=1024)
+    keep(given.keep, key, files)
+    found = {"value": round(value(finding, files), 4), "qdisc": SCHEMES[scheme][0]}
+    return [dict(zip(NAMES, key, strict=True)) | found], " ".join(map(str, (*key, found["value"])))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    every = [(finding.name, scheme) for finding in FINDINGS for scheme in finding.schemes]
+    sys.exit(main(__doc__, NAMES, RUNS, lambda _: every, run, [one.name for one in FINDINGS]))

@@ -7,7 +7,17 @@ import io
 import json
 import re
 import statistics
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+
+def write_csv(file: Path, columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
+    """Writes the columns of rows as CSV."""
+    with file.open("w", newline="") as text:
+        writer = csv.DictWriter(text, list(columns), extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def reports(files: dict[str, bytes], side: str) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from measured import evaluate, samples, windows
+from measured import evaluate, samples, windows, write_csv
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE.parent / "recorded"
@@ -211,17 +211,8 @@ def boot(
             *("-accel", "tcg", "-cpu", "max,-rdrand,-rdseed", "-icount", f"shift={shift},sleep=off"),
             *("-rtc", "base=2026-01-01T00:00:00,clock=vm"),
             *("-machine", "q35", "-m", str(memory_mib), "-smp", "1", "-nodefaults", "-no-user-config"),
-            *(
-                "-display",
-                "none",
-                "-no-reboot",
-                "-net",
-                "none",
-                "-kernel",
-                str(folder / "vmlinuz"),
-                "-initrd",
-                str(work / "initrd"),
-            ),
+            *("-display", "none", "-no-reboot", "-net", "none"),
+            *("-kernel", str(folder / "vmlinuz"), "-initrd", str(work / "initrd")),
             "-append",
             "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=off tsc=reliable nokaslr"
             + (f" tsc_early_khz={faster}000000 hpet=disable pmtmr=0" if faster > 1 else ""),
@@ -267,27 +258,22 @@ def drawn_rows(table: Path, results: Path) -> list[dict[str, Any]]:
 def write_drawn_table(table: Path, results: Path) -> None:
     """Adds the results' rows to the table."""
     rows = drawn_rows(table, results)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    with table.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(table, dict.fromkeys(key for row in rows for key in row), rows)
 
 
 def table(results: Path, folder: Path) -> None:
     """Writes the rows as CSV, the congestion windows over the measured time in a file of their own."""
     rows = [json.loads(line) for line in results.read_text().splitlines()]
-    columns = list(dict.fromkeys(key for row in rows for key in row if key not in {"name", "windows", "sockets"}))
-    with (folder / "linux_points.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(row for row in rows if not row["sockets"])
-    with (folder / "linux_windows.csv").open("w", newline="") as file:
-        plain = csv.writer(file, lineterminator="\n")
-        plain.writerow(["congestion_control", "t_s", "window_packets"])
-        for row in rows:
-            measured = [(t_s, window) for t_s, window in row.get("windows", ()) if t_s >= row["warm_up_s"]]
-            plain.writerows((row["congestion_control"], t_s, window) for t_s, window in measured)
+    columns = dict.fromkeys(key for row in rows for key in row if key not in {"name", "windows", "sockets"})
+    write_csv(folder / "linux_points.csv", columns, (row for row in rows if not row["sockets"]))
+    names = ("congestion_control", "t_s", "window_packets")
+    every = (
+        (row["congestion_control"], *sample)
+        for row in rows
+        for sample in row.get("windows", ())
+        if sample[0] >= row["warm_up_s"]
+    )
+    write_csv(folder / "linux_windows.csv", names, (dict(zip(names, values, strict=True)) for values in every))
 
 
 def settings_of(p: dict[str, Any], run: int) -> dict[str, Any]:

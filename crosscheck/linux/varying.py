@@ -18,11 +18,10 @@ import re
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from rows import Key, Row, record, write_table
-from run import KERNEL, boot, image
+from rows import Key, Row, keep, main
+from run import boot
 
 FLOWS, RTT_MS = 10, 50
 RATES = (10, 100)
@@ -101,40 +100,18 @@ def phases(scheme: str, files: dict[str, bytes]) -> list[dict[str, Any]]:
     return rows
 
 
-def table(results: Path, file: Path) -> None:
-    """Writes the results as CSV."""
-    write_table(results, file, lambda row: (list(SCHEMES).index(row["scheme"]), row["run"], row["phase"]))
-
-
-def main() -> int:
-    """Records what is missing: the first run of every scheme, then the second."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    options.add_argument("--folder", type=Path, default=Path.home() / ".cache/sojourn/linux", help="of the image")
-    options.add_argument("--results", type=Path, default=Path("varying.jsonl"), help="rows are added here")
-    options.add_argument("--runs", type=int, default=2, metavar="N", help="of each scheme (default %(default)s)")
-    options.add_argument("--only", choices=SCHEMES, metavar="SCHEME", help="one of %(choices)s")
-    options.add_argument("--table", type=Path, metavar="FILE", help="write the results as CSV")
-    given = options.parse_args()
-    if given.table:
-        table(given.results, given.table)
-        return 0
-
-    def run(key: Key) -> tuple[list[Row], str]:
-        scheme, number = key
-        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        files = boot(given.folder, settings(scheme, number), shift=0, memory_mib=1024)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        said = f"{scheme}, run {number}: {cpu_s:.0f} s of processor time, {time.monotonic() - began:.0f} s"
-        own = {"scheme": scheme, "qdisc": SCHEMES[scheme], "run": number}
-        return [own | row for row in phases(scheme, files)], said
-
-    keys = (
-        (scheme, number) for number in range(1, given.runs + 1) for scheme in SCHEMES if given.only in {None, scheme}
-    )
-    record(given.results, ("scheme", "run"), keys, lambda: image(given.folder, KERNEL), run)
-    return 0
+def run(given: argparse.Namespace, key: Key) -> tuple[list[Row], str]:
+    """One run of the machine."""
+    scheme, number = key
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    files = boot(given.folder, settings(scheme, number), shift=0, memory_mib=1024)
+    keep(given.keep, key, files)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    said = f"{scheme}, run {number}: {cpu_s:.0f} s of processor time, {time.monotonic() - began:.0f} s"
+    own = {"scheme": scheme, "qdisc": SCHEMES[scheme], "run": number}
+    return [own | row for row in phases(scheme, files)], said
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, ("scheme", "run"), 2, lambda _: [(scheme,) for scheme in SCHEMES], run, list(SCHEMES)))

@@ -275,7 +275,6 @@ SINKS = {
     "Markup": {
         "view.report.context", "view.report.engine", "view.report.results", "view.report.sections", "view.report.svg",
         "base.escape",
-        "papers.daqm.daqm.part", "papers.dropping-functions.dropping_functions.tables",
     },
 }  # fmt: skip
 """What writes a format by itself, and the only modules that may."""

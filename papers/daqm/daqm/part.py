@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from markupsafe import Markup
-
 from sojourn import stats
 from sojourn.plan.stepping import FEATURES
 from sojourn.stats import Estimate
@@ -17,6 +15,7 @@ from sojourn.studies.papers.execute import Runner
 from sojourn.studies.papers.model import Paper
 from sojourn.studies.papers.results import Keeper
 from sojourn.studies.papers.section import Section, Words
+from sojourn.view.report.sections import Element, joined, tag
 
 from . import evaluate, interarrival, model, picture
 from .episodes import Episode
@@ -194,9 +193,8 @@ def run(runner: Runner, size: str) -> Part:
     return Part(runner.paper, future, size, rows, compared)
 
 
-def _change(one: interarrival.Summary) -> Markup:
-    text = '{}<div class="details">{} better, {} worse</div>'
-    return Markup(text).format(percent(one.change), one.better, one.worse)  # noqa: S704 - the text above
+def _change(one: interarrival.Summary) -> Element:
+    return joined("", [percent(one.change), tag("div", f"{one.better} better, {one.worse} worse", kind="details")])
 
 
 def number(of: Estimate) -> str:

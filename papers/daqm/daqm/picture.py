@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sojourn import stats
 from sojourn.stats import Estimate
-from sojourn.view import plot
-from sojourn.view.multiples import interval
+from sojourn.view import charts, plot
 from sojourn.view.palette import INK, MUTED, Look, looks
 from sojourn.view.plot import Picture
 
@@ -80,10 +79,9 @@ def differences(rows: Sequence[tuple[str, Estimate]], baseline: str) -> Picture:
     with plot.new_figure(plot.WIDTH, 1.0 + 0.27 * len(rows)) as drawing:
         axes = drawing.add_subplot()
         for row, (name, of) in enumerate(rows):
-            interval(axes, of, row, "#d55e00" if name.startswith("controller") else MUTED, size=30)
+            charts.interval(axes, of, row, charts.CHOSEN if name.startswith("controller") else MUTED)
         axes.axvline(0, color=INK, linewidth=1)
-        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        charts.names(axes, [name for name, _ in rows])
         axes.set_xlabel(f"Reward minus that of {baseline} on the same traffic (95 % intervals); right is better")
     return drawing
 
@@ -99,16 +97,7 @@ def cost(compared: Comparison, weights: Weights) -> Picture:
         for arm, look in enumerate(own):
             episodes = [*(compared.anew[hold][arm] for hold in adaptive.holds), compared.fixed[arm]]
             found = [stats.estimate(values(one, weights, "reward")) for one in episodes]
-            half = [one.half_width or 0.0 for one in found]
-            line: dict[str, Any] = {
-                "color": look.color,
-                "marker": look.marker,
-                "linestyle": look.dashes,
-                "linewidth": 1.3,
-            }
-            axes.errorbar(
-                spots, [one.mean for one in found], yerr=half, markersize=5.5, capsize=2, label=look.short, **line
-            )
+            charts.curve(axes, spots, found, look)
         axes.set_xticks(spots, [*names, "never"])
         axes.set_xlabel("Time from one switch to the same scheme to the next")
         axes.set_ylabel("Reward")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from sojourn import theory
 from sojourn.stats import Floats
-from sojourn.view import plot
+from sojourn.view import charts, plot
 from sojourn.view.palette import INK, MUTED, PAPER, Look, looks
 from sojourn.view.plot import Picture
 
@@ -88,25 +87,19 @@ def together(paper: Experiment, frame: pd.DataFrame, metric: str) -> Picture:
 
 def apart(paper: Experiment, frame: pd.DataFrame, metric: str) -> Picture:
     """Draw each scheme in a separate panel: windows, cubic with its band, Table 1, Theorem 1; one axis for all."""
-    look, schemes = looks_of(paper), paper.study
+    look = looks_of(paper)
     grid = np.linspace(paper.low, paper.high, _GRID)
-    lines = math.ceil(len(schemes) / _ACROSS)
-    with plot.new_figure(plot.WIDTH, 0.75 + 1.75 * lines) as drawing:
-        panels = drawing.subplots(lines, _ACROSS, sharex=True, sharey=True, squeeze=False)
-        for axes, one in zip(panels.flat, schemes, strict=False):
+    with charts.panels(len(paper.study), _ACROSS, 0.75, 1.75, sharex=True, sharey=True) as (drawing, every):
+        for axes, one in zip(every, paper.study, strict=False):
             _panel(paper, axes, frame[frame["label"] == one.id], one, metric, look[one.id], grid)
-        for axes in list(panels.flat)[len(schemes) :]:
-            axes.set_visible(False)
         inside = frame[(frame["load"] >= paper.low) & (frame["load"] <= paper.high)][metric]
         most = max(float(inside.quantile(0.995)) if len(inside) else 1.0, float(paper.table1[metric].max()))
         low = 0.9 if metric == "burst_ratio" else 0.0
-        panels[0][0].set(xlim=(paper.low, paper.high), ylim=(low, low + 1.06 * (most - low)))
-        panels[0][0].set_xticks([0.9, 1.0, 1.1, 1.2])
+        every[0].set(xlim=(paper.low, paper.high), ylim=(low, low + 1.06 * (most - low)))
+        every[0].set_xticks([0.9, 1.0, 1.1, 1.2])
         drawing.supxlabel("load", fontsize=9.5)
         drawing.supylabel(TITLES[metric], fontsize=9.5)
-        handles = {label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(),
-                                                                                  strict=True)}  # fmt: skip
-        drawing.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, fontsize=_SMALL)
+        charts.legend(drawing, every, 4, loc="outside upper center", fontsize=_SMALL)
     return drawing
 
 
@@ -135,13 +128,11 @@ def _some(of: pd.DataFrame) -> pd.DataFrame:
 
 def carry_over(steps: Mapping[str, Sequence[Step]]) -> Picture:
     """Draw metrics after a change of scheme: differences to the second half of the slot, with 95 % intervals."""
-    with plot.new_figure(plot.WIDTH, 2.4) as drawing:
-        panels = drawing.subplots(1, len(steps), squeeze=False)[0]
+    with charts.panels(len(steps), len(steps), 0.0, 2.4) as (drawing, panels):
         for axes, (metric, of) in zip(panels, steps.items(), strict=True):
-            at = [(one.from_s + one.to_s) / 2 for one in of]
-            mean = np.asarray([one.excess.mean for one in of])
-            half = np.asarray([one.excess.half_width or 0.0 for one in of])
-            axes.errorbar(at, mean, yerr=half, fmt="o", color="#0072b2", markersize=4, linewidth=1.2)
+            at, means = [(one.from_s + one.to_s) / 2 for one in of], [one.excess.mean for one in of]
+            half = [one.excess.half_width or 0.0 for one in of]
+            axes.errorbar(at, means, yerr=half, fmt="o", color=charts.FIRST, markersize=4, linewidth=1.2)
             axes.axhline(0, color=MUTED, linewidth=0.8)
             axes.set_title(TITLES[metric], fontsize=_SMALL + 0.5, pad=3)
             axes.tick_params(labelsize=_SMALL)

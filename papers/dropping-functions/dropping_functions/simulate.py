@@ -147,9 +147,15 @@ def simulate(
 
 
 def result_of(
-    paper: Experiment, size: Size, run: Run, draw: traffic.Draw, stop: core.Stop | None = None
+    paper: Experiment,
+    size: Size,
+    run: Run,
+    draw: traffic.Draw,
+    stop: core.Stop | None = None,
+    *,
+    also: Callable[[Any, traffic.Draw], dict[str, Any]] = lambda *_: {},
 ) -> dict[str, Any] | None:
-    """Make a run, and return what is stored of it; None if it was stopped."""
+    """Make a run, and return what is stored of it, with what `also` makes of its report; None if it was stopped."""
     start, text_of = time.thread_time(), run.scheme.text if run.scheme else None
     task = {"scheme": text_of, "seed": 1, "replication": run.block, "series": None}
     stop = stop or _native.Stop()
@@ -157,7 +163,10 @@ def result_of(
     if not is_good and text != "stopped":
         raise SojournError(f"{text_of or 'switched'}: {text}")
     cpu_s = time.thread_time() - start
-    return {**stored(paper, size, run, draw, json.loads(text)), "cpu_s": cpu_s} if is_good else None
+    if not is_good:
+        return None
+    report = json.loads(text)
+    return {**stored(paper, size, run, draw, report), **also(report, draw), "cpu_s": cpu_s}
 
 
 def draw_of(paper: Experiment, size: Size, run: Run) -> traffic.Draw:

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup, escape
 
 from sojourn import stats
 from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers.evidence import number
 from sojourn.studies.papers.section import Drawing
+from sojourn.view.report.sections import joined, tag
 
 from . import analysis, datasets
 from .analysis import Values
@@ -46,7 +46,7 @@ def ranges(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
     """
     shown = ("mean_queue_packets", "mean_queue_arrivals_packets", "std_queue_packets", "loss_ratio", "burst_ratio",
              "impairment_i", "impairment_c")  # fmt: skip
-    rows: list[tuple[str, ...]] = []
+    rows = []
     for low, high in paper.ranges:
         of = frame[(frame["load"] > low) & (frame["load"] <= high)]
         found = {one.id: of[of["label"] == one.id] for one in paper.study}
@@ -66,18 +66,16 @@ def _printed(table: pd.DataFrame, scheme: str, metric: str) -> str:
     return f"{float(table[metric][scheme]):g}" if metric in table and scheme in table.index else ""
 
 
-def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> str:
-    if scheme not in of:
-        return Markup('–<div class="details">{}</div>').format(printed) if printed else "–"
-    known = {key: one.mean for key, one in of.items() if np.isfinite(one.mean)}
-    text = number(of[scheme])
-    if known and scheme == min(known, key=lambda key: known[key]):
-        shown = Markup("<strong>{}</strong>").format(text)
-    elif known and scheme == max(known, key=lambda key: known[key]):
-        shown = Markup('<span class="boxed">{}</span>').format(text)
-    else:
-        shown = escape(text)
-    return shown + Markup('<div class="details">{}</div>').format(printed) if printed else shown
+def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> object:
+    shown: object = "–"
+    if scheme in of:
+        shown = number(of[scheme])
+        known = {key: one.mean for key, one in of.items() if np.isfinite(one.mean)}
+        if known and scheme == min(known, key=lambda key: known[key]):
+            shown = tag("strong", shown)
+        elif known and scheme == max(known, key=lambda key: known[key]):
+            shown = tag("span", shown, kind="boxed")
+    return joined("", [shown, tag("div", printed, kind="details")]) if printed else shown
 
 
 def traffic_check(paper: Experiment, frame: pd.DataFrame) -> Drawing:
@@ -111,8 +109,7 @@ def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
                 continue
             (estimate, p), sign = of, 1 if (a, b) in found else -1
             text = metrics.rounded(sign * estimate.mean, estimate.half_width).split(" ± ")[0]
-            markup = "<strong>{}</strong>" if p < SIGNIFICANCE else '<span class="pm">{}</span>'
-            cells.append(Markup(markup).format(text))  # noqa: S704 - the two texts above
+            cells.append(tag("strong", text) if p < SIGNIFICANCE else tag("span", text, kind="pm"))
         rows.append((paper.printed[a], *cells))
     count = sum(p < SIGNIFICANCE for _, p in found.values())
     name = f"differences-{metric.replace('_', '-')}"

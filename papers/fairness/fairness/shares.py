@@ -15,7 +15,7 @@ from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers import picture
 from sojourn.studies.papers.evidence import number
 from sojourn.studies.papers.section import Drawing, Section, Words
-from sojourn.view import multiples, plot
+from sojourn.view import charts, plot
 from sojourn.view.palette import MUTED, Look
 from sojourn.view.plot import Picture
 
@@ -185,7 +185,7 @@ class _Shares:
                 axes.axvline(0, color=MUTED, linewidth=0.9)
                 for spot, of, (_, scheme) in zip(spots, found, lines, strict=True):
                     look = self.looks[scheme]
-                    multiples.interval(axes, of[column], spot, look.color, look.marker)
+                    charts.interval(axes, of[column], spot, look.color, marker=look.marker, size=20)
                 axes.set_title(label, fontsize=9.5)
                 axes.tick_params(labelsize=8)
                 axes.locator_params(axis="x", nbins=4)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sojourn.stats import Estimate
 from sojourn.view import plot
 from sojourn.view.plot import Picture
 
@@ -58,13 +57,6 @@ def grid(
         for axes in every[count:]:
             axes.set_visible(False)
         yield drawing, every
-
-
-def interval(axes: Axes, of: Estimate, spot: float, color: str, marker: str = "o", size: float = 20) -> None:
-    """Draw a mean as a mark and its 95 % interval as a bar, in a row of a panel."""
-    if of.low is not None and of.high is not None:
-        axes.plot([of.low, of.high], [spot, spot], color=color, linewidth=2)
-    axes.scatter([of.mean], [spot], color=color, marker=marker, s=size, zorder=3)
 
 
 def width(labels: Sequence[str]) -> float:

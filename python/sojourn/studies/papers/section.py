@@ -32,7 +32,7 @@ class Words:
         name: str,
         picture: Picture | None,
         heads: Iterable[str] = (),
-        rows: Iterable[tuple[str, ...]] = (),
+        rows: Iterable[tuple[object, ...]] = (),
         *,
         key: str = "",
         is_folded: bool = False,
