@@ -1,4 +1,5 @@
-"""Rust modules stand on each other in one direction, but for the ring whose reason DESIGN.md gives."""
+"""Rust modules stand on each other in one direction, parents and their children included, but for the ring whose reason
+DESIGN.md gives."""
 
 from __future__ import annotations
 
@@ -84,9 +85,9 @@ class Crate:
         return at
 
     def edges(self) -> dict[Name, set[Name]]:
-        """What each module needs of others; what it needs of those that it is a part of counts as its own."""
+        """What each module needs of others, its parent and its children included."""
         return {
-            module: {there for target in named if module[: len(there := self.home(target))] != there}
+            module: {there for target in named if (there := self.home(target)) != module}
             for module, named in self.named.items()
         }
 
@@ -145,3 +146,14 @@ def test_a_ring_is_noticed(tmp_path: Path) -> None:
     assert not rings(Crate(tmp_path).edges())
     (tmp_path / "b.rs").write_text("pub struct Two;\nfn f(_: super::One) {}\n")
     assert rings(Crate(tmp_path).edges()) == [{("a",), ("b",)}]
+
+
+def test_a_child_that_uses_its_parent_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "lib.rs").write_text("mod a;\n")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a.rs").write_text("mod part;\nuse part::Part;\npub struct Whole(Part);\n")
+    (tmp_path / "a" / "part.rs").write_text("use super::Whole;\npub struct Part;\n")
+    assert rings(Crate(tmp_path).edges()) == [{("a",), ("a", "part")}]
+    # What the parent only re-exports it does not need.
+    (tmp_path / "a.rs").write_text("mod part;\npub use part::Part;\npub struct Whole;\n")
+    assert not rings(Crate(tmp_path).edges())

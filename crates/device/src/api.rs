@@ -2,6 +2,7 @@
 
 mod access;
 mod body;
+mod error;
 mod metrics;
 mod page;
 mod places;
@@ -12,24 +13,23 @@ pub use access::{Peer, Sessions, Token};
 pub use serve::{bind_tcp, bind_unix, serve, Interface, Interfaces, Listen, HEADERS};
 
 use crate::config::DirectionName;
-use crate::control::{Change, Control, Done, Recent, Refusal};
+use crate::control::{Change, Control, Done, Recent};
 use crate::schedule;
 use crate::status::Status;
 use crate::store::Health;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{middleware, Json, Router};
 use body::JsonBody;
+use error::{ApiError, ErrorDocument, BODY_BYTES};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use utoipa::{OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Longest body of a request, in bytes.
-const BODY_BYTES: usize = 64 * 1024;
 /// What a request accepts that wants a table for people.
 pub const TEXT: &str = "text/plain";
 /// Windows of an answer that asks for no number.
@@ -168,72 +168,6 @@ async fn protect(mut response: Response) -> Response {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
-}
-
-/// A refusal: a status and one sentence.
-#[derive(Debug)]
-pub(crate) struct ApiError {
-    status: StatusCode,
-    what: String,
-    /// The key of the body that is wrong, where it is one.
-    key: Option<String>,
-}
-
-/// A refusal.
-#[derive(Serialize, ToSchema)]
-struct ErrorDocument {
-    /// What is wrong, where, and what is allowed.
-    error: String,
-    /// The key of the body that is wrong, where it is one: `error` then begins with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-}
-
-impl ApiError {
-    fn new(status: StatusCode, what: impl Into<String>) -> Self {
-        Self { status, what: what.into(), key: None }
-    }
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(ErrorDocument { error: self.what, key: self.key })).into_response();
-        if self.status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
-    }
-}
-
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
-        let status = match refusal {
-            Refusal::Wrong(_) | Refusal::Key(..) => StatusCode::UNPROCESSABLE_ENTITY,
-            Refusal::Conflict(_) => StatusCode::CONFLICT,
-            Refusal::Gone(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let key = match &refusal {
-            Refusal::Key(key, _) => Some((*key).to_owned()),
-            _ => None,
-        };
-        Self { key, ..Self::new(status, refusal.to_string()) }
-    }
-}
-
-impl From<BytesRejection> for ApiError {
-    fn from(rejection: BytesRejection) -> Self {
-        let what = match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => format!("the body is too long; allowed: {BODY_BYTES} bytes"),
-            _ => rejection.body_text(),
-        };
-        Self::new(rejection.status(), what)
-    }
-}
-
-impl From<QueryRejection> for ApiError {
-    fn from(rejection: QueryRejection) -> Self {
-        Self::new(rejection.status(), rejection.body_text())
-    }
 }
 
 type Shared = State<Arc<Api>>;

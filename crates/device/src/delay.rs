@@ -1,14 +1,16 @@
 //! The delay line of a direction, and lines of other lengths for what goes to chosen networks: clients with round-trip times
 //! of their own. A line with impairments loses, reorders and doubles frames as a link of a scenario does.
 
-use crate::path::Drawn;
 use crate::pool::{Frame, Pool};
 use ipnet::IpNet;
-use sojourn_aqm::{Arrival, Channel, ChannelCounts, Impairments, Loss};
+use sojourn_aqm::{Arrival, Channel, ChannelCounts, Impairments, Loss, Random};
 use sojourn_units::{Instant, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::IpAddr;
+
+/// A stream of random numbers.
+pub type Drawn = Box<dyn Random + Send>;
 
 /// Frames that travel. Each keeps its place among those of its own line, unless the line has impairments.
 #[derive(Default)]

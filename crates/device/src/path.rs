@@ -7,6 +7,7 @@
 
 mod dates;
 mod link;
+mod queued;
 mod room;
 
 use crate::clock::Time;
@@ -14,20 +15,21 @@ use crate::delay::Delay;
 use crate::frame::{self, Fault, Key};
 use crate::pool::{Frame, Pool};
 use crate::port::{Port, PortError, BURST};
-use crate::record::Recorder;
+use crate::record::{Recorder, Setting};
 use dates::Lateness;
 use ipnet::IpNet;
 use link::Changes;
+use queued::{note, Host, Queued};
 use room::Room;
-use sojourn_aqm::{
-    Backlog, Config, Counters, Dequeued, Ecn, Framing, Observer, Packet, Random, Reason, Server, Traced,
-};
-use sojourn_measure::trace::{Event, EventKind};
+use sojourn_aqm::{Backlog, ChannelCounts, Config, Counters, Dequeued, Ecn, Packet, Rates, Server, Traced};
+use sojourn_measure::trace::EventKind;
 use sojourn_units::{BitRate, Bytes, Instant, Span, Wire};
 use std::collections::VecDeque;
 
+pub use crate::delay::Drawn;
 pub use dates::Reading;
-pub use link::{Drawn, Link, LinkChange};
+pub use link::{Link, LinkChange};
+pub use queued::Log;
 pub use room::{RING, RING_FRAMES, RING_UNQUEUED};
 
 /// How long a frame may wait for room at the port, unless told otherwise.
@@ -75,61 +77,6 @@ pub struct Path {
     changes: Changes,
 }
 
-/// Where the decision log goes, an event at a time.
-pub type Log = Box<dyn FnMut(Event) + Send>;
-
-struct Queued {
-    scheme: Config,
-    server: Server<Box<dyn Random + Send>>,
-    burst: Span,
-    /// When the wire has sent what went before.
-    free_at: Instant,
-    /// Asked since the last departure, and nothing waited.
-    idle: bool,
-    /// Time that the wire could have sent and the host came too late for.
-    late: Span,
-    /// Time that the wire stood still because the port had no room.
-    blocked: Span,
-    /// Something is due, and finds no room.
-    held: bool,
-    /// What packets take on the link, in place of the wire's overhead.
-    framing: Option<Framing>,
-    /// The link's rate follows it.
-    trace: Option<Traced>,
-}
-
-/// The host of the discipline: frames of dropped packets go back, marks go into the header.
-struct Host<'a> {
-    pool: &'a mut Pool,
-    recorder: &'a mut Recorder,
-    log: &'a mut Option<Log>,
-}
-
-/// An event for the decision log, where one is kept.
-#[inline]
-fn note(log: &mut Option<Log>, at: Instant, serial: u64, what: impl FnOnce() -> EventKind) {
-    if let Some(log) = log {
-        log(Event { at, serial, what: what() });
-    }
-}
-
-impl Observer for Host<'_> {
-    fn dropped(&mut self, now: Instant, packet: Packet, reason: Reason) {
-        note(self.log, now, packet.serial, || EventKind::Dropped(reason));
-        let frame = Frame::from_index(packet.handle);
-        self.recorder.dropped(&packet, self.pool.note(frame), reason);
-        self.pool.give(frame);
-    }
-
-    fn marked(&mut self, now: Instant, packet: &Packet) {
-        note(self.log, now, packet.serial, || EventKind::Marked);
-        let frame = Frame::from_index(packet.handle);
-        let note = self.pool.note(frame);
-        self.recorder.marked(note);
-        frame::set_ce(self.pool.contents_mut(frame), usize::from(note.ip));
-    }
-}
-
 /// Frames of a direction, each in one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameCounts {
@@ -144,7 +91,7 @@ pub struct FrameCounts {
 impl Path {
     /// A direction under `config`; `random` is its stream of random numbers, `key` that of its flow hashes.
     #[must_use]
-    pub fn new(config: &PathConfig, random: Box<dyn Random + Send>, key: impl Into<Key>, recorder: Recorder) -> Self {
+    pub fn new(config: &PathConfig, random: Drawn, key: impl Into<Key>, recorder: Recorder) -> Self {
         let queue = config.scheme.as_ref().map(|scheme| Queued {
             scheme: scheme.clone(),
             server: Server::new(scheme, Wire::new(config.rate, config.overhead), random),
@@ -175,6 +122,37 @@ impl Path {
         };
         path.room.set_delay(path.line.longest());
         path
+    }
+
+    /// The link behind the queue is `link` from now on. `stream` gives the random numbers of each effect.
+    pub fn set_link(&mut self, link: Link, stream: impl FnMut(&'static str) -> Drawn) {
+        let Link { mut impairments, framing, trace, changes } = link;
+        if changes.iter().any(|change| change.loss.is_some()) {
+            impairments.loss.get_or_insert_default();
+        }
+        if !impairments.is_none() || changes.iter().any(|change| change.delay.is_some()) {
+            self.line.impair(&impairments, stream);
+        }
+        if let Some(queue) = &mut self.queue {
+            // A trace of opportunities counts bytes of IP.
+            let of_ip = trace.as_ref().is_some_and(|(rates, _)| matches!(**rates, Rates::Opportunities(_)));
+            queue.framing = framing.or_else(|| of_ip.then(|| "raw".parse().ok()).flatten());
+            queue.trace = trace.map(|(rates, window)| Traced::new(rates, window));
+        }
+        self.changes = Changes::new(changes);
+        self.room.set_delay(self.line.longest());
+    }
+
+    /// What the link lost, reordered and doubled.
+    #[must_use]
+    pub fn link_counts(&self) -> ChannelCounts {
+        self.line.counts()
+    }
+
+    /// The rate follows a trace.
+    #[must_use]
+    pub fn is_traced(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.trace.is_some())
     }
 
     /// Begins the decision log, or ends it.
@@ -359,6 +337,25 @@ impl Path {
         }
     }
 
+    /// Carries out the next change, at its instant.
+    fn change_next(&mut self, pool: &mut Pool) {
+        let Some(change) = self.changes.take() else { return };
+        let LinkChange { at, rate, delay, loss, scheme, .. } = change;
+        if let Some(delay) = delay {
+            self.set_delay(delay);
+        }
+        if let Some(loss) = loss {
+            self.line.set_loss(loss);
+        }
+        if let Some(rate) = rate {
+            self.put_rate(at, pool, rate);
+        }
+        if let Some(scheme) = scheme {
+            let label = scheme.name().to_owned();
+            self.put_scheme(at, pool, &scheme, &label, None);
+        }
+    }
+
     /// Sends what is ready and serves what that makes room for, until nothing is due or the port takes no more; the wire
     /// stands still then. How many frames the port took.
     ///
@@ -420,6 +417,24 @@ impl Path {
         Ok(taken as u64)
     }
 
+    /// Frames were handed over to the port whose lateness is not known yet.
+    #[must_use]
+    #[inline]
+    pub fn has_sent(&self) -> bool {
+        self.lateness.is_open()
+    }
+
+    /// What was handed over left between these two readings of the clock.
+    pub fn sent_between(&mut self, before: Instant, after: Instant) {
+        self.lateness.settle(before, after);
+    }
+
+    /// What was late, and what was dated late.
+    #[must_use]
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
     /// Something is due, and found no room at the last [`Path::serve`].
     #[must_use]
     pub fn is_held(&self) -> bool {
@@ -447,11 +462,34 @@ impl Path {
         self.put_scheme(now, pool, scheme, label, slot)
     }
 
+    /// As [`Path::switch`], of a path that has been served up to `now`.
+    fn put_scheme(&mut self, now: Instant, pool: &mut Pool, scheme: &Config, label: &str, slot: Option<u64>) -> bool {
+        let Some(queue) = &mut self.queue else { return false };
+        let setting = Setting { scheme: scheme.text(), label: label.to_owned(), slot };
+        self.recorder.switched(now, queue.server.wire.rate(), setting);
+        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+        queue.server.switch(now, &mut host, scheme);
+        queue.scheme = scheme.clone();
+        self.recorder.backlog(now, queue.server.backlog());
+        true
+    }
+
     /// The shaped rate becomes `rate` at `now`; the frame on the wire keeps its time.
     /// False without a queue, and where the rate follows a trace.
     pub fn set_rate(&mut self, now: Instant, pool: &mut Pool, rate: BitRate) -> bool {
         self.serve(now, pool);
         self.put_rate(now, pool, rate)
+    }
+
+    /// As [`Path::set_rate`], of a path that has been served up to `now`.
+    fn put_rate(&mut self, now: Instant, pool: &mut Pool, rate: BitRate) -> bool {
+        let Some(queue) = self.queue.as_mut().filter(|queue| queue.trace.is_none()) else { return false };
+        let mut host = Host { pool, recorder: &mut self.recorder, log: &mut self.log };
+        queue.server.set_rate(now, &mut host, rate);
+        self.room.set_rate(rate);
+        let setting = self.recorder.setting().clone();
+        self.recorder.switched(now, rate, setting);
+        true
     }
 
     /// The delay line becomes `delay` long for what leaves the queue from now on; order is kept.

@@ -11,7 +11,7 @@ pub use action::Range;
 pub use pool::{Begin, Pool};
 
 use crate::{Options, RunReport, Simulation};
-use action::Action;
+use action::{Action, MOST};
 use metric::Metrics;
 use serde::Deserialize;
 use sojourn_aqm::formula::{functions, Expression, Unit};
@@ -23,8 +23,6 @@ use std::sync::Arc;
 
 /// Characters of a formula at most.
 const LONGEST: usize = 1024;
-/// Networks, observations, schemes and parameters at most.
-const MOST: usize = 4096;
 
 /// What an environment is, as a document.
 #[derive(Clone, Debug, Deserialize)]

@@ -6,6 +6,7 @@
 mod build;
 mod cells;
 mod clients;
+mod event;
 mod flows;
 mod lazy;
 mod net;
@@ -16,6 +17,7 @@ mod shaped;
 mod state;
 mod step;
 mod taps;
+mod tcp;
 mod traced;
 
 pub use report::{
@@ -27,78 +29,17 @@ pub use step::WindowReport;
 
 use crate::traces::{DecisionLogs, PacketTraces};
 use clients::Clients;
+use event::Event;
 use net::{Egress, Net};
 use sojourn_aqm::{Config, Ecn};
 use sojourn_measure::{Histogram, Moments};
 use sojourn_scenario::Network;
 use sojourn_traffic::application::Listener;
 use sojourn_traffic::Source;
-use sojourn_transport::{Receiver, Sender};
 use sojourn_units::{Instant, Span};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// What happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    /// A packet reaches its receiver.
-    Deliver(u32),
-    /// A packet reaches a port that runs a discipline.
-    Enqueue(u32),
-    /// The next of the packets on their way to a port that is not lazy reaches it.
-    Approach(u32),
-    /// A packet reaches a line.
-    Cross(u32),
-    /// A line drops a packet.
-    Lose(u32),
-    /// Losses are put in order.
-    Tell,
-    /// A line is looked at before what it sends can be seen.
-    Look(u32),
-    /// A port has finished sending and may have more, or is looked at as a line is.
-    Free(u32),
-    /// A station looks at the channel again.
-    Retry(u32),
-    /// A back-off of a cell may have ended.
-    Access(u32),
-    /// A shaper's packet may go.
-    Release(u32),
-    /// A flow begins.
-    Start(u32),
-    /// A flow's application ends.
-    Stop(u32),
-    /// A source hands over its next packet, or an application that has waited begins to write.
-    Emit(u32),
-    /// A sender's retransmission timer may have expired.
-    Retransmit(u32),
-    /// It does: what arrives at this instant has arrived.
-    RetransmitNow(u32),
-    /// A sender's pacing gap is over.
-    Pace(u32),
-    /// A receiver's delayed acknowledgement may be due.
-    Acknowledge(u32),
-    /// It is: what arrives at this instant has arrived.
-    AcknowledgeNow(u32),
-    /// A time that an application's client, or its connection of this flow, asked for.
-    Client(u32),
-    /// A self probe of a flow is answered.
-    Probe(u32),
-    /// The warm-up is over.
-    Measure,
-    /// A point of the time series.
-    Sample,
-    /// A phase of the scenario's timeline begins.
-    Phase(u32),
-    /// A change of the scenario's timeline.
-    Change(u32),
-}
-
-impl Event {
-    /// A packet arrives somewhere, which is on its way until then.
-    fn is_arrival(self) -> bool {
-        matches!(self, Self::Deliver(_) | Self::Enqueue(_) | Self::Cross(_) | Self::Lose(_))
-    }
-}
+use tcp::{Tcp, TcpCounts};
 
 /// What varies from run to run of one scenario.
 #[derive(Clone, Debug, Default)]
@@ -128,33 +69,6 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
-
-/// A flow's TCP, and what its two hosts need besides. In the order of use: what each packet touches comes first, and so it does
-/// in sender and receiver.
-#[derive(Clone, Debug)]
-#[repr(C, align(64))]
-struct Tcp {
-    /// Payload at whose arrival something happens: the first byte, the last of a transfer, the answer to a self probe, or what
-    /// the client of a connection waits for.
-    mark: u64,
-    /// When the pending event of each timer fires; a timer that moved later is looked at again then.
-    acknowledge_at: Instant,
-    retransmit_at: Instant,
-    pace_at: Instant,
-    /// What the application of a finite transfer has yet to write.
-    unwritten: u64,
-    /// Of data, and of acknowledgements.
-    way: Egress,
-    ack_way: Egress,
-    /// Segments carry no timestamps.
-    unstamped: bool,
-    /// It is a client's, whose application does not close it.
-    stays_open: bool,
-    receiver: Receiver,
-    sender: Sender,
-    /// Bytes of a finite transfer; `u64::MAX` of another flow.
-    transfer: u64,
-}
 
 /// The two ends of a flow.
 #[derive(Clone, Debug)]
@@ -190,45 +104,6 @@ impl FlowMeter {
     fn restart(&mut self) {
         let Self { place, first_sent, last_delivered, completed, opened, begun, .. } = *self;
         *self = Self { place, first_sent, last_delivered, completed, opened, begun, ..Self::default() };
-    }
-}
-
-/// TCP's own counters that are measured as differences.
-#[derive(Clone, Copy, Debug, Default)]
-struct TcpCounts {
-    sent: u64,
-    rtt_ns: u128,
-    rtt_samples: u64,
-    retransmitted: u64,
-    timeouts: u64,
-    marked_acks: u64,
-    delivered: u64,
-}
-
-impl TcpCounts {
-    fn of(tcp: &Tcp) -> Self {
-        let stats = tcp.sender.stats();
-        Self {
-            sent: stats.segments_sent,
-            rtt_ns: u128::from(stats.rtt_sum.nanos()),
-            rtt_samples: stats.rtt_samples,
-            retransmitted: stats.segments_retransmitted,
-            timeouts: stats.timeouts,
-            marked_acks: stats.marked_acks,
-            delivered: tcp.receiver.delivered().get(),
-        }
-    }
-
-    fn plus(&self, other: &Self) -> Self {
-        Self {
-            sent: self.sent + other.sent,
-            rtt_ns: self.rtt_ns + other.rtt_ns,
-            rtt_samples: self.rtt_samples + other.rtt_samples,
-            retransmitted: self.retransmitted + other.retransmitted,
-            timeouts: self.timeouts + other.timeouts,
-            marked_acks: self.marked_acks + other.marked_acks,
-            delivered: self.delivered + other.delivered,
-        }
     }
 }
 
@@ -301,15 +176,6 @@ struct Hosts {
     clients: Clients,
     /// Flows with self probes.
     probes: BTreeMap<u32, Box<probes::SelfProbes>>,
-}
-
-/// Where a flow stands now.
-#[derive(Clone, Copy, Debug)]
-struct Stands {
-    /// It has begun and has not ended.
-    lasts: bool,
-    /// Its TCP has a connection, if it has a TCP.
-    has_sender: bool,
 }
 
 /// What a flow needs to go on.
@@ -417,7 +283,7 @@ impl Simulation {
             Event::Sample => self.sample(),
             Event::Phase(number) => self.begin_phase(number),
             Event::Change(index) => self.change(index),
-            Event::Client(flow) => self.client_time(flow),
+            Event::Client(flow) => self.hosts.clients.on_time(&mut self.net, flow),
         }
     }
 }

@@ -10,6 +10,11 @@ pub(crate) struct Range {
     pub end: u64,
 }
 
+impl Range {
+    /// No bytes.
+    pub const EMPTY: Self = Self { start: 0, end: 0 };
+}
+
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Ranges {

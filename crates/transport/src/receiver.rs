@@ -2,7 +2,7 @@
 //!
 //! Texts: RFC 5681, section 4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 7323, section 4.3 (which timestamp to echo),
 //! RFC 3168 (ECE until CWR), RFC 8257, section 3.2 (ECE as the segments acknowledged were marked) or RFC 9768 (counters), RFC 9293, sections 3.5 and
-//! 3.6 (SYN-ACK and FIN, in `connection`) and 3.8.6 (the window of a reader, in `reader`).
+//! 3.6 (SYN-ACK and FIN, with `connection`) and 3.8.6 (the window of a reader, with `reader`).
 //! As Linux: the first segments of a connection are acknowledged one by one, and so are the first after a mark. More of Linux's
 //! rule is in `adaptive`; without it the delay is fixed and duplicate acknowledgements are not thinned out.
 //! Deviation: every segment counts towards `ack_every` whatever its size (Linux: bytes of two full segments).
@@ -19,8 +19,8 @@ pub use stats::ReceiverStats;
 
 use crate::congestion::EcnFeedback;
 use crate::ranges::{Range, Ranges};
-use crate::segment::{Accurate, Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
-use adaptive::{Adaptive, Arrival};
+use crate::segment::{ace_of, Accurate, Ack, Control, Counters, Data, SackBlock, ACE_AT_START, ACE_MASK};
+use adaptive::{Adaptive, Arrival, QUICK_AFTER_MARK};
 use connection::Connection;
 use reader::Reader;
 use sojourn_aqm::Ecn;
@@ -40,8 +40,6 @@ pub enum AckAction {
 
 /// SACK blocks remembered, most recent first; one more than is sent, as a merge may swallow some.
 const REMEMBERED: usize = 4;
-/// Segments acknowledged at once after the first mark.
-const QUICK_AFTER_MARK: u64 = 2;
 
 /// Marked packets after which Accurate ECN acknowledges at once (RFC 9768, 3.2.2.5.1: 2 where data is unacknowledged).
 const CE_BEFORE_ACK: u8 = 2;
@@ -95,8 +93,6 @@ pub struct Receiver {
     adaptive: Option<Box<Adaptive>>,
 }
 
-const NOTHING: Range = Range { start: 0, end: 0 };
-
 impl Receiver {
     /// A receiver at the start of the stream.
     #[must_use]
@@ -105,7 +101,7 @@ impl Receiver {
         Self {
             next: 0,
             out_of_order: Ranges::default(),
-            recent: [NOTHING; REMEMBERED],
+            recent: [Range::EMPTY; REMEMBERED],
             edge: config.space(),
             unacked: 0,
             deadline: Instant::NEVER,
@@ -231,8 +227,8 @@ impl Receiver {
     /// As [`Receiver::on_data`], of any.
     #[inline(never)]
     fn on_any_data(&mut self, now: Instant, data: &Data, ce: bool) -> AckAction {
-        if self.reader.is_some() {
-            self.read(now);
+        if let Some(reader) = &mut self.reader {
+            reader.read(now, self.next);
         }
         if data.is_bare() || data.has(Data::SYN) || !self.connection.is_open() {
             if let Some(action) = self.on_connection(now, data, ce) {
@@ -262,12 +258,13 @@ impl Receiver {
 
         let all = self.fin == Some(self.next);
         if all && self.fin_place > 0 {
-            self.close(now);
+            self.connection.close(&self.config, now);
             self.plan();
         }
         if self.adaptive.is_some() {
             let is_old = data.end() <= before;
-            return self.adapt(now, data, &Arrival { in_order, is_old, had_holes, all });
+            let (has_holes, duplicates) = (!self.out_of_order.is_empty(), self.stats.duplicate_segments);
+            return self.adapt(now, data, &Arrival { in_order, is_old, had_holes, has_holes, duplicates, all });
         }
         self.answer(now, !in_order || had_holes || all)
     }
@@ -314,6 +311,93 @@ impl Receiver {
             return AckAction::Delay(self.deadline);
         }
         AckAction::None
+    }
+
+    /// As [`Receiver::answer`], by Linux's rule.
+    fn adapt(&mut self, now: Instant, data: &Data, arrival: &Arrival) -> AckAction {
+        let Some(rule) = &mut self.adaptive else { return AckAction::None };
+        let Some(due) = rule.on_segment(now, data, arrival, &self.config, &mut self.quick) else {
+            return AckAction::Now(self.acknowledge_apart());
+        };
+        if due >= self.deadline {
+            return AckAction::None;
+        }
+        self.deadline = due;
+        AckAction::Delay(due)
+    }
+
+    /// A SYN, a segment without payload, or the first after a SYN-ACK.
+    /// Nothing where it is to be taken as any other segment.
+    #[inline(never)]
+    fn on_connection(&mut self, now: Instant, data: &Data, ce: bool) -> Option<AckAction> {
+        if data.has(Data::SYN) {
+            return Some(AckAction::Now(self.on_syn(now, data, ce)));
+        }
+        if let Connection::SynReceived(_) = self.connection {
+            // Every later segment acknowledges the SYN-ACK.
+            self.connection = Connection::Open;
+            self.plain = self.feedback == EcnFeedback::Classic && self.reader.is_none() && self.adaptive.is_none();
+            if let Some(rule) = &mut self.adaptive {
+                rule.on_open(now);
+            }
+            self.plan();
+        }
+        if !data.is_bare() {
+            return None;
+        }
+        if ce && self.feedback == EcnFeedback::AccEcn {
+            self.count_mark(data, ce);
+        }
+        if self.connection.is_closing() && data.seq == self.next {
+            self.connection = Connection::Closed;
+        }
+        // Before the window: not acceptable, to be answered (RFC 9293, 3.10.7.4). A probe of a closed window is one.
+        if data.seq < self.last_ack {
+            return Some(AckAction::Now(self.acknowledge_apart()));
+        }
+        Some(AckAction::None)
+    }
+
+    fn on_syn(&mut self, now: Instant, data: &Data, ce: bool) -> Ack {
+        let fresh = self.next == 0 && self.stats.segments == 0;
+        if !fresh {
+            return self.acknowledge_apart();
+        }
+        self.connection.on_syn(&self.config, now);
+        self.plain = false;
+        self.ecn = self.config.ecn && data.has(Data::CWR);
+        // RFC 9768, 3.1.1 and 3.1.2: a host that does not speak it sees a SYN of RFC 3168.
+        self.feedback = match self.config.ecn_feedback {
+            EcnFeedback::AccEcn if !(self.ecn && data.has(Data::AE)) => EcnFeedback::Classic,
+            feedback => feedback,
+        };
+        self.syn_ecn = if ce { Ecn::Ce } else { data.codepoint() };
+        (self.echo, self.echo_arrived) = (data.sent, now);
+        self.syn_ack(now)
+    }
+
+    fn syn_ack(&mut self, now: Instant) -> Ack {
+        self.stats.syn_acks += 1;
+        if let Some(rule) = &mut self.adaptive {
+            rule.on_syn_ack(now);
+        }
+        let accurate = match self.ecn && self.feedback == EcnFeedback::AccEcn {
+            false => Accurate::default(),
+            true if !self.config.ect_on.has_syns(self.feedback) => {
+                Accurate::new(ace_of(self.syn_ecn), false, Ecn::NotEct)
+            }
+            true => Accurate::new(ace_of(self.syn_ecn), false, self.config.ecn_of_acks(self.feedback)),
+        };
+        Ack {
+            ack: 0,
+            echo: self.echo,
+            received_at: self.echo_arrived,
+            window: self.edge as u32,
+            ece: self.ecn && self.feedback != EcnFeedback::AccEcn,
+            accurate,
+            control: Control::Syn,
+            ..Ack::default()
+        }
     }
 
     /// The stream's end is known; true for a FIN that has been here before.
@@ -376,7 +460,7 @@ impl Receiver {
             self.out_of_order.trim(first.end);
         }
         if self.out_of_order.is_empty() {
-            self.recent = [NOTHING; REMEMBERED];
+            self.recent = [Range::EMPTY; REMEMBERED];
         } else {
             let next = self.next;
             self.remember(|r| r.end > next);
@@ -386,7 +470,7 @@ impl Receiver {
     /// Keeps the remembered ranges that `wanted` wants, in order.
     #[inline(never)]
     fn remember(&mut self, wanted: impl Fn(&Range) -> bool) {
-        let mut kept = [NOTHING; REMEMBERED];
+        let mut kept = [Range::EMPTY; REMEMBERED];
         let survivors = self.recent.iter().filter(|r| r.end > 0 && wanted(r));
         for (slot, range) in kept.iter_mut().zip(survivors) {
             *slot = *range;
@@ -412,7 +496,7 @@ impl Receiver {
             self.stats.out_of_order_segments += 1;
         }
         if self.out_of_order.is_single() {
-            self.recent = [range, NOTHING, NOTHING, NOTHING];
+            self.recent = [range, Range::EMPTY, Range::EMPTY, Range::EMPTY];
         } else {
             self.remember(|r| r.end < range.start || r.start > range.end);
             self.recent.rotate_right(1);
@@ -500,19 +584,38 @@ impl Receiver {
         self.config.space().saturating_sub(self.out_of_order.bytes() + unread)
     }
 
+    /// Least step of the right edge.
+    fn step(&self) -> u64 {
+        self.config.mss.get().min(self.config.space() / 2).max(1)
+    }
+
+    /// What has arrived is there for the reader; moves the right edge, if the step is worth it.
+    fn offer(&mut self) {
+        if let Some(reader) = &mut self.reader {
+            reader.see(self.next);
+        }
+        let edge = self.next + self.free();
+        if edge >= self.edge + self.step() {
+            self.edge = edge;
+        }
+    }
+
     /// What is due: a delayed acknowledgement, a window update, or a SYN-ACK or FIN once more.
     pub fn on_timer(&mut self, now: Instant) -> Option<Ack> {
-        if self.reader.is_some() {
-            self.read(now);
+        if let Some(reader) = &mut self.reader {
+            reader.read(now, self.next);
         }
         let ack = if now >= self.connection.deadline() {
-            self.repeat(now)
+            self.connection.repeat(&self.config, now);
+            Some(if self.connection.is_closing() { self.acknowledge_apart() } else { self.syn_ack(now) })
         } else if now >= self.update_at() {
             self.stats.window_updates += 1;
             Some(self.acknowledge_apart())
         } else {
             return (now >= self.deadline).then(|| {
-                self.stretch_delay();
+                if let Some(rule) = &mut self.adaptive {
+                    rule.stretch_delay();
+                }
                 let ack = self.acknowledge_apart();
                 if self.reader.is_some() {
                     self.plan();
@@ -527,7 +630,14 @@ impl Receiver {
     /// What is due besides the delayed acknowledgement, and when.
     #[inline(never)]
     fn plan(&mut self) {
-        self.plan_update();
+        let (next, step, buffer) = (self.next, self.step(), self.config.space());
+        if let Some(reader) = &mut self.reader {
+            reader.see(next);
+        }
+        let free = self.free();
+        if let Some(reader) = &mut self.reader {
+            reader.plan(self.edge.saturating_sub(next), free, buffer, step);
+        }
         self.other = self.connection.deadline().min(self.update_at());
     }
 
@@ -571,6 +681,12 @@ impl Receiver {
     #[must_use]
     pub fn finished(&self) -> bool {
         self.fin == Some(self.next)
+    }
+
+    /// The connection is closed in both directions.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        matches!(self.connection, Connection::Closed)
     }
 
     /// Counts since the start.

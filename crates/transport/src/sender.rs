@@ -136,7 +136,7 @@ impl Sender {
     #[must_use]
     pub fn seeded(config: impl Into<Arc<Config>>, seed: u64) -> Self {
         let config = config.into();
-        let congestion = (config.congestion_control.build)(&config.parameters(seed));
+        let congestion = (config.congestion_control.build)(&config.parameters(seed), &config.keys);
         Self::build(config, congestion)
     }
 

@@ -28,7 +28,7 @@ mod veno;
 mod westwood;
 mod window;
 
-use super::congestion::{find, Keys, Parameters};
+use super::congestion::{find, AckEvent, Amount, CongestionControl, Delivery, Keys, Parameters, Phase, Rtt};
 use super::sender::{Config, Recovery};
 use path::{Fate, Path};
 use serde::de::value::Error;
@@ -58,7 +58,60 @@ fn bulk(congestion_control: &str) -> Config {
 /// What a congestion control is built from: ten segments of `mss` bytes at the start, HyStart off.
 pub(super) fn parameters(mss: u64) -> Parameters {
     let (mss, initial_window) = (Bytes::new(mss), Packets::new(10));
-    Parameters { mss, initial_window, window_limit: None, seed: 0, keys: hystart(false) }
+    Parameters { mss, initial_window, window_limit: None, seed: 0 }
+}
+
+/// An acknowledgement at `at` ms of `n` segments of `mss` bytes, which comes up to segment `una`; those before `next` are sent.
+/// It tells no RTT and no rate.
+fn event(at: u64, mss: u64, n: u64, una: u64, next: u64) -> AckEvent {
+    AckEvent {
+        now: at_ms(at),
+        acked: amount(n, mss),
+        sacked: Amount::default(),
+        ce: Amount::default(),
+        rtt: Rtt { sample: None, min: Span::MAX, smoothed: Span::ZERO, one_way: None },
+        delivery: Delivery { total: Bytes::new(una * mss), ..Delivery::default() },
+        in_flight: Bytes::new((next - una) * mss),
+        prior_in_flight: Bytes::new((next - una + n) * mss),
+        lost: Bytes::ZERO,
+        total_lost: Bytes::ZERO,
+        phase: Phase::Open,
+        una: una * mss,
+        next: next * mss,
+        may_grow: true,
+        cwnd: Bytes::ZERO,
+        timeout_over: None,
+        cwnd_limited: true,
+    }
+}
+
+/// `n` segments of `mss` bytes.
+fn amount(n: u64, mss: u64) -> Amount {
+    Amount { packets: Packets::new(n), bytes: Bytes::new(n * mss) }
+}
+
+/// An RTT, which is the smallest and the mean, too.
+fn steady(rtt: Span) -> Rtt {
+    Rtt { sample: Some(rtt), min: rtt, smoothed: rtt, one_way: None }
+}
+
+/// The variable of this name; not a number without one.
+fn internal_of(control: &dyn CongestionControl, wanted: &str) -> f64 {
+    let mut found = f64::NAN;
+    control.internals(&mut |name, value| {
+        if name == wanted {
+            found = value;
+        }
+    });
+    found
+}
+
+fn internal(path: &Path, wanted: &str) -> f64 {
+    internal_of(path.sender.congestion_control(), wanted)
+}
+
+fn near(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-9 * expected.abs().max(1.0), "{value}, not {expected}");
 }
 
 /// Default keys, with HyStart or without in all that have it.

@@ -69,7 +69,7 @@ use crate::acts::{Acts, Kind};
 use crate::discipline::standalone;
 use crate::queues::fattest::Fattest;
 use crate::queues::pool::Pool;
-use crate::schemes::cobalt::Verdict;
+use crate::schemes::cobalt::{self, Verdict};
 use crate::schemes::codel::ControlLaw;
 use crate::{
     About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reads, Reason, Standalone,
@@ -82,7 +82,7 @@ use core::any::Any;
 use flows::{Flow, List, Set};
 use shaper::Shaper;
 use sojourn_units::{BitRate, Bytes, Instant, Span};
-use tins::Tin;
+use tins::{Tin, MTU};
 
 mod acks;
 mod flows;
@@ -96,39 +96,7 @@ mod ways;
 
 pub use crate::link::framing::{LinkLayer, Overhead};
 pub use tins::Diffserv;
-
-crate::choice! {
-    /// Between what the rate is shared: hosts, flows, or both.
-    pub enum FlowMode {
-        /// Nothing is isolated: each tin has one queue.
-        Flowblind = "flowblind",
-        /// Source hosts.
-        Srchost = "srchost",
-        /// Destination hosts.
-        Dsthost = "dsthost",
-        /// Pairs of hosts.
-        Hosts = "hosts",
-        /// Flows by their five-tuple.
-        Flows = "flows",
-        /// Source hosts, and flows within each.
-        DualSrchost = "dual-srchost",
-        /// Destination hosts, and flows within each.
-        DualDsthost = "dual-dsthost",
-        /// Source hosts and destination hosts, and flows within each.
-        TripleIsolate = "triple-isolate",
-    }
-}
-
-impl FlowMode {
-    /// Source hosts share the bandwidth, whatever their flows.
-    fn isolates_sources(self) -> bool {
-        matches!(self, Self::DualSrchost | Self::TripleIsolate)
-    }
-
-    fn isolates_destinations(self) -> bool {
-        matches!(self, Self::DualDsthost | Self::TripleIsolate)
-    }
-}
+pub use ways::FlowMode;
 
 crate::choice! {
     /// Whether superfluous acknowledgements are dropped.
@@ -175,9 +143,6 @@ crate::params! {
     }
 }
 
-/// A full frame.
-const MTU: Bytes = Bytes::new(1514);
-
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Cake {
@@ -200,6 +165,35 @@ pub struct Cake {
 }
 
 impl Cake {
+    /// The queue of a packet.
+    #[inline]
+    fn classify(&mut self, tin: usize, packet: &Packet, seed: u64) -> usize {
+        let hash = self.params.flowmode.hash(packet, seed);
+        match self.tins[tin].ways.at_once(&self.flows, hash) {
+            Some(at) => at,
+            None => self.look_up(tin, packet, seed, hash),
+        }
+    }
+
+    /// The queue of a flow that is elsewhere, or nowhere yet, or whose hosts have to be looked up.
+    #[inline(never)]
+    fn look_up(&mut self, number: usize, packet: &Packet, seed: u64, hash: u32) -> usize {
+        let tin = &mut self.tins[number];
+        let (place, look_up) = tin.ways.place(&self.flows, hash);
+        let at = tin.ways.queue(place).unwrap_or_else(|| {
+            let at = self.flows.len();
+            tin.ways.set_queue(place, at);
+            tin.met();
+            self.flows.push(Flow::new(number, tin.control.clone()));
+            self.fattest.make_room(at + 1);
+            at
+        });
+        if look_up {
+            tin.ways.look_up_hosts(self.params.flowmode, packet, seed, &mut self.flows[at]);
+        }
+        at
+    }
+
     /// The packet's time on the link is counted; gives its size there.
     #[inline]
     fn charge(&mut self, tin: usize, now: Instant, bytes: u32, sent: bool) -> i64 {
@@ -583,6 +577,7 @@ impl Standalone for Cake {
     }
 
     fn new(params: &Params) -> Self {
+        let cobalt = cobalt::Params { ecn: params.ecn, control_law: params.control_law, ..cobalt::Params::default() };
         let frames = 10_240 * MTU.get();
         let memory = match (params.memlimit, params.bandwidth) {
             (Some(limit), _) => limit.get(),
@@ -593,7 +588,12 @@ impl Standalone for Cake {
             memory,
             shaper: params.bandwidth.map(Shaper::new),
             seed: None,
-            tins: params.diffserv.shares().into_iter().map(|share| Tin::new(params, share)).collect(),
+            tins: params
+                .diffserv
+                .shares()
+                .into_iter()
+                .map(|share| Tin::new(share, params.bandwidth, params.rtt, &cobalt))
+                .collect(),
             tin_of: core::array::from_fn(|dscp| params.diffserv.tin(dscp as u8) as u8),
             current: 0,
             flows: Vec::new(),

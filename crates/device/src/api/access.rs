@@ -1,6 +1,7 @@
 //! Who may ask: peers on this machine, with the token or a session that came from it.
 
-use super::{Api, ApiError};
+use super::error::ApiError;
+use super::Api;
 use crate::hardening::access_problem;
 use axum::extract::{Request, State};
 use axum::http::{header, HeaderMap, Method, StatusCode};

@@ -1,6 +1,6 @@
 //! Bodies of requests: JSON, read as the configuration is, so that a mistake is answered as well.
 
-use super::{Api, ApiError};
+use super::error::ApiError;
 use crate::control::Change;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -10,7 +10,6 @@ use serde::Deserialize;
 use sojourn_document::tree;
 use sojourn_document::{line_and_column, read, Error, Path, Quantity, Scheme};
 use sojourn_units::{BitRate, Span};
-use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// A change of one direction; what is absent stays.
@@ -44,10 +43,10 @@ impl From<ChangeDocument> for Change {
 /// A body of JSON.
 pub(super) struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Api>> for JsonBody<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         // A form of a page from elsewhere cannot say this.
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -55,12 +54,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<Api>> for JsonBody<T> {
             let what = "the body is not declared as JSON; allowed: the header Content-Type: application/json";
             return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
         }
-        let bytes = Bytes::from_request(request, api).await?;
+        let bytes = Bytes::from_request(request, state).await?;
         let text =
             std::str::from_utf8(&bytes).map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?;
         parse(text).map(Self).map_err(|e| {
             let key = Some(e.key().to_string()).filter(|key| !key.is_empty());
-            ApiError { key, ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()) }
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()).about(key)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The live page: tables made here, so that they read without JavaScript; a script fetches the page again and draws.
 
-use super::{access, not_yet, Api, ApiError, Shared};
+use super::error::ApiError;
+use super::{access, not_yet, Api, Shared};
 use crate::control::Recent;
 use crate::status::{Count, DirectionStatus, LinkStatus, Status};
 use axum::extract::rejection::FormRejection;

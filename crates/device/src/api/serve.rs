@@ -327,7 +327,7 @@ async fn converse(
                 Ok(Err(never)) => match never {},
                 Err(_) => {
                     let what = "the request took too long";
-                    axum::response::IntoResponse::into_response(super::ApiError::new(
+                    axum::response::IntoResponse::into_response(super::error::ApiError::new(
                         axum::http::StatusCode::REQUEST_TIMEOUT,
                         what,
                     ))

@@ -2,7 +2,6 @@
 //! the clock and what it dates. An arrival counts as of the last instant at which it can have been, so that no frame leaves
 //! before its time. A frame left between the reading before it was handed over and the one after.
 
-use super::Path;
 use crate::clock::Time;
 use sojourn_measure::Sampled;
 use sojourn_units::Instant;
@@ -43,26 +42,6 @@ pub struct Lateness {
     pub most: Sampled,
     /// How much later than they arrived frames count as arrived, at most.
     pub dated: Sampled,
-}
-
-impl Path {
-    /// Frames were handed over to the port whose lateness is not known yet.
-    #[must_use]
-    #[inline]
-    pub fn has_sent(&self) -> bool {
-        self.lateness.is_open()
-    }
-
-    /// What was handed over left between these two readings of the clock.
-    pub fn sent_between(&mut self, before: Instant, after: Instant) {
-        self.lateness.settle(before, after);
-    }
-
-    /// What was late, and what was dated late.
-    #[must_use]
-    pub fn lateness(&self) -> &Lateness {
-        &self.lateness
-    }
 }
 
 impl Lateness {

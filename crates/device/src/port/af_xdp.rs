@@ -8,20 +8,22 @@
 //! (the carrier is down). Until then it is `leaving`. What the driver drops behind that without a word stands in
 //! `link_dropped` alone. While the carrier is down there is no room: nothing is handed over but a frame now and then, to see.
 
+mod options;
 mod program;
 mod queue;
 mod ring;
 mod sender;
 
+pub use options::{XdpMode, XdpOptions, ZeroCopy};
+
 use super::about::{About, Attachment, Open, INTERFACE};
 use super::checksum;
 use super::system::{self, during, failed};
 use super::{Port, PortCounters, PortError, BURST};
-use crate::config::{self, PortTable};
 use crate::ethtool;
 use crate::pool::{Frame, Pool};
 use program::{Attached, Hook};
-use queue::{Opening, Queue, Setup};
+use queue::{Opening, Queue, Setup, KERNEL_HEADROOM, RING};
 use rustix::event::epoll;
 use sender::Sender;
 use sojourn_aqm::Backlog;
@@ -30,53 +32,10 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Entries of each ring.
-const RING: u32 = 2048;
-/// What the kernel keeps before the contents (`XDP_PACKET_HEADROOM`).
-const KERNEL_HEADROOM: usize = 256;
 /// Most receive queues of a port.
 pub const MOST_QUEUES: u32 = 64;
 /// Frames that one of several queues hands over before the next has its turn.
 const TURN: usize = 32;
-
-/// Where the XDP program runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum XdpMode {
-    /// In the driver where it can, before the stack otherwise.
-    #[default]
-    Auto,
-    /// In the driver, or not at all.
-    Native,
-    /// Before the stack.
-    Generic,
-}
-
-/// Whether the driver works on the pool itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ZeroCopy {
-    /// Where the driver can.
-    #[default]
-    Auto,
-    /// Never: the kernel copies.
-    Off,
-}
-
-/// How a port is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct XdpOptions {
-    /// The receive queue; `None`: all that the interface has.
-    pub queue: Option<u32>,
-    /// Where the XDP program runs.
-    pub mode: XdpMode,
-    /// Whether the driver works on the pool itself.
-    pub zero_copy: ZeroCopy,
-}
-
-impl XdpOptions {
-    fn copying(self) -> Self {
-        Self { zero_copy: ZeroCopy::Off, ..self }
-    }
-}
 
 /// One port.
 pub struct AfXdp {
@@ -249,15 +208,6 @@ fn attach(queues: &[Queue], interface: &str, index: u32, mode: XdpMode) -> Resul
     outcome.map_err(during(interface, "attaching the XDP program (Linux 5.9 or later)"))
 }
 
-/// The frame that an address of the UMEM lies in, and where in it.
-#[inline]
-fn locate(pool: &Pool, address: u64) -> Option<(Frame, usize)> {
-    let bytes = pool.frame_bytes() as u64;
-    let index = address / bytes;
-    // The kernel only says what it was told; a wrong address must not become a panic.
-    (index < pool.frames() as u64).then(|| (Frame::from_index(index as u32), (address % bytes) as usize))
-}
-
 impl Port for AfXdp {
     fn name(&self) -> &str {
         &self.interface
@@ -352,22 +302,3 @@ pub(super) const ABOUT: About = About {
         Ok(Box::new(AfXdp::open(pool, interface, XdpOptions::of(table), None)?))
     }),
 };
-
-impl XdpOptions {
-    /// As a port's table has them.
-    #[must_use]
-    pub fn of(table: &PortTable) -> Self {
-        Self {
-            queue: table.queue,
-            mode: match table.mode {
-                config::Mode::Auto => XdpMode::Auto,
-                config::Mode::Native => XdpMode::Native,
-                config::Mode::Generic => XdpMode::Generic,
-            },
-            zero_copy: match table.zero_copy {
-                config::ZeroCopy::Auto => ZeroCopy::Auto,
-                config::ZeroCopy::Off => ZeroCopy::Off,
-            },
-        }
-    }
-}

@@ -1,7 +1,9 @@
 //! An open store.
 
 use super::aside::{with, COMPANIONS};
-use super::{schema, Entry, Run, Slot, StoreError};
+use super::entry::{Entry, Run, Slot};
+use super::error::StoreError;
+use super::schema;
 use crate::clock::Dated;
 use crate::engine::Direction;
 use crate::record::Closed;

@@ -1,6 +1,10 @@
 //! The storage thread: opens the store, writes, and goes on after whatever goes wrong.
 
-use super::{aside, Entry, File, Progress, Run, StoreError, WAITING};
+use super::aside;
+use super::entry::{Entry, Run};
+use super::error::StoreError;
+use super::file::File;
+use super::progress::{Mishap, Progress};
 use crate::clock::{utc, Dated};
 use rusqlite::ErrorCode;
 use std::collections::VecDeque;
@@ -10,6 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Windows and slots that wait for a store that cannot be written; beyond, they are lost.
+pub(super) const WAITING: usize = 1024;
 /// Between two attempts to open the store: at first, and at most.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(10);
@@ -167,7 +173,7 @@ impl Keeper {
                     tracing::warn!(error = what, "set aside as {}; a new store is begun", name.display());
                     let mut told = self.progress.told();
                     told.set_aside = Some(name.display().to_string());
-                    told.last_error = Some(super::Mishap { at_ns: self.dated.now_unix_ns(), what });
+                    told.last_error = Some(Mishap { at_ns: self.dated.now_unix_ns(), what });
                     self.next = Instant::now();
                     return;
                 }

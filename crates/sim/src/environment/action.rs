@@ -1,10 +1,12 @@
 //! What an action changes: parameters of the scheme, a drop probability, or the scheme.
 
-use super::MOST;
 use crate::Simulation;
 use serde::Deserialize;
 use sojourn_aqm::Config;
 use sojourn_units::Span;
+
+/// Networks, observations, schemes and parameters at most.
+pub(super) const MOST: usize = 4096;
 
 /// What an action changes, as a document.
 #[derive(Clone, Debug, Deserialize)]

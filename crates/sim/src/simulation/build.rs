@@ -3,7 +3,8 @@
 use super::clients::{Clients, Plan};
 use super::net::{Audit, Hashes, Hop, Losses, Net, Next, PortRef};
 use super::probes::SelfProbes;
-use super::{report, Echo, Ends, Event, Flow, FlowMeter, Hosts, Options, Simulation, Tcp, TcpCounts};
+use super::tcp::{Tcp, TcpCounts};
+use super::{report, Echo, Ends, Event, Flow, FlowMeter, Hosts, Options, Simulation};
 use crate::engine::{Lane, Wheel};
 use crate::packet::Slab;
 use crate::port::{

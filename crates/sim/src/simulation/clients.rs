@@ -11,8 +11,9 @@
 //!
 //! The flows of clients have no [`Tcp`] in `Hosts::ends`: their connections are here, so other flows pay nothing for them.
 
+use super::event::Event;
 use super::net::{Egress, Net};
-use super::{Event, Simulation, Stands, Tcp, TcpCounts};
+use super::tcp::{Stands, Tcp, TcpCounts};
 use crate::packet::{Body, Datagram, Load, Payload};
 use sojourn_aqm::{Ecn, Random};
 use sojourn_random::Stream;
@@ -245,6 +246,7 @@ impl Clients {
     }
 
     /// A time that a connection or its client asked for.
+    #[inline(never)]
     pub fn on_time(&mut self, net: &mut Net, flow: u32) {
         let now = net.now;
         let Some(connection) = self.connection(flow) else { return };
@@ -461,19 +463,11 @@ impl Connection {
     }
 }
 
-impl Simulation {
-    /// A time that a connection or its client asked for.
-    #[inline(never)]
-    pub(super) fn client_time(&mut self, flow: u32) {
-        self.hosts.clients.on_time(&mut self.net, flow);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::packet::{Packed, Packet};
-    use crate::simulation::Options;
+    use crate::simulation::{Options, Simulation};
     use sojourn_transport::{Ack, Data};
     use sojourn_units::Bytes;
 

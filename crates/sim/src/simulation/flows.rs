@@ -1,7 +1,8 @@
 //! Packets at hosts: applications, TCP and UDP.
 
 use super::net::{Egress, Net};
-use super::{Ends, Event, FlowMeter, Hosts, Paused, Simulation, Stands, Tcp, TcpCounts};
+use super::tcp::{Stands, Tcp, TcpCounts};
+use super::{Ends, Event, FlowMeter, Hosts, Paused, Simulation};
 use crate::packet::{Body, Datagram, Load, Packed, Payload};
 use sojourn_aqm::Ecn;
 use sojourn_measure::Histogram;

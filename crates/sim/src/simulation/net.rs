@@ -1,6 +1,6 @@
 //! What lies between hosts: packets on their routes, through ports and lines.
 
-use super::Event;
+use super::event::Event;
 use crate::engine::Wheel;
 use crate::packet::{Body, Packet, Slab};
 use crate::port::{Approach, Dropped, Line, LineQueue, Port};

@@ -228,7 +228,7 @@ impl Bbr {
 
     fn update_bandwidth(&mut self, ack: &AckEvent) {
         self.round_start = false;
-        let Some(sample) = ack.rate else { return };
+        let Some(sample) = ack.delivery.rate else { return };
         if sample.prior_delivered.get() >= self.round_end {
             self.round_end = self.delivered;
             self.rounds += 1;
@@ -259,8 +259,8 @@ impl Bbr {
     }
 
     fn update_aggregation(&mut self, ack: &AckEvent) {
-        let acked = (ack.acked + ack.sacked).get();
-        if acked > 0 && ack.rate.is_some() {
+        let acked = ack.newly_delivered().get();
+        if acked > 0 && ack.delivery.rate.is_some() {
             let bandwidth = self.bandwidth();
             self.aggregation.update(self.delivered_at, acked, bandwidth, self.round_start, self.cwnd, self.mss);
         }
@@ -270,7 +270,7 @@ impl Bbr {
     /// asks for more, the burst that departs then is counted.
     fn in_network(&self, ack: &AckEvent, in_flight: Bytes, gain: f64) -> u64 {
         let burst = if gain > 1.0 { self.burst_segments() * self.mss } else { 0 };
-        let delivered = (self.bandwidth() * ack.departs_in.seconds()) as u64 / self.mss * self.mss;
+        let delivered = (self.bandwidth() * ack.delivery.departs_in.seconds()) as u64 / self.mss * self.mss;
         (in_flight.get() + burst).saturating_sub(delivered)
     }
 
@@ -296,7 +296,7 @@ impl Bbr {
     }
 
     fn check_full(&mut self, ack: &AckEvent) {
-        if self.full || !self.round_start || ack.rate.is_none_or(|sample| sample.app_limited) {
+        if self.full || !self.round_start || ack.delivery.rate.is_none_or(|sample| sample.app_limited) {
             return;
         }
         let bandwidth = self.bandwidth.get();
@@ -323,7 +323,7 @@ impl Bbr {
     fn update_min_rtt(&mut self, ack: &AckEvent) {
         let now = ack.now;
         let expired = self.min_rtt.is_some_and(|(_, at)| now.since(at) > MIN_RTT_WINDOW);
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.sample {
             if self.min_rtt.is_none_or(|(min, _)| rtt < min) || (expired && !self.maybe_delayed(ack)) {
                 self.min_rtt = Some((rtt, now));
             }
@@ -349,15 +349,16 @@ impl Bbr {
                 }
             }
         }
-        if ack.rate.is_some_and(|sample| sample.delivered > Bytes::ZERO) {
+        if ack.delivery.rate.is_some_and(|sample| sample.delivered > Bytes::ZERO) {
             self.idle_restart = false;
         }
     }
 
     /// A lone short segment, whose acknowledgement the receiver may have delayed.
     fn maybe_delayed(&self, ack: &AckEvent) -> bool {
-        let alone = ack.rate.is_some_and(|sample| sample.prior_delivered + ack.acked == ack.delivered);
-        alone && ack.acked_packets.get() == 1 && ack.acked.get() < self.mss
+        let alone =
+            ack.delivery.rate.is_some_and(|sample| sample.prior_delivered + ack.acked.bytes == ack.delivery.total);
+        alone && ack.acked.packets.get() == 1 && ack.acked.bytes.get() < self.mss
     }
 
     // Transitions.
@@ -405,7 +406,7 @@ impl Bbr {
     }
 
     fn set_window(&mut self, ack: &AckEvent) {
-        let acked = (ack.acked + ack.sacked).get();
+        let acked = ack.newly_delivered().get();
         if acked > 0 && !self.recover(ack, acked) {
             let mut target = self.bdp_segments(self.bandwidth(), self.cwnd_gain());
             if self.full {
@@ -447,8 +448,8 @@ impl Bbr {
 
 impl CongestionControl for Bbr {
     fn on_ack(&mut self, ack: &AckEvent) {
-        self.delivered = ack.delivered.get();
-        if ack.acked + ack.sacked > Bytes::ZERO {
+        self.delivered = ack.delivery.total.get();
+        if ack.newly_delivered() > Bytes::ZERO {
             self.delivered_at = ack.now;
         }
         self.update_bandwidth(ack);
@@ -457,7 +458,7 @@ impl CongestionControl for Bbr {
         self.check_full(ack);
         self.check_drain(ack);
         self.update_min_rtt(ack);
-        self.set_pacing(ack.srtt, self.pacing_gain());
+        self.set_pacing(ack.rtt.smoothed, self.pacing_gain());
         self.set_window(ack);
     }
 

@@ -16,7 +16,7 @@
 //! loss, each round, not in Startup, Refill or Up:  bw_shortterm, inflight_shortterm * 0.7, not below what was delivered
 //! ```
 //!
-//! `model` holds what is believed of the path, `cycle` the four states of ProbeBW.
+//! `model` holds what is believed of the path, `state` all state and its targets, `cycle` the four states of ProbeBW, and this file the others.
 //!
 //! Deviations: losses are judged once an acknowledgement, by the packet that it delivered last (the draft looks at each lost packet), and
 //! the pieces lost in Startup are counted as acknowledgements that report a loss. A recovery that turns out to be spurious is not undone,
@@ -25,20 +25,19 @@
 
 mod cycle;
 mod model;
+mod state;
+
+pub use state::Bbr3;
 
 use super::window::window_in_bytes;
-use super::{About, AckEvent, CongestionControl, CongestionEvent, Parameters, Phase, Signal};
-use crate::segment::DATA_HEADER;
-use cycle::Cycle;
-use model::{Model, Sample, UNBOUNDED};
-use sojourn_random::Stream;
+use super::{About, AckEvent, CongestionControl, CongestionEvent, Phase, Signal};
+use model::{Sample, UNBOUNDED};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
+use state::{State, FIRST_RTT, STARTUP_PACING_GAIN};
 
 /// What the registry says of it.
 pub const ABOUT: About = About { name: "bbr3", source: "BBR version 3 (draft-ietf-ccwg-bbr)" };
 
-/// `StartupPacingGain`: 4 ln 2.
-const STARTUP_PACING_GAIN: f64 = 2.77;
 /// `DrainPacingGain`.
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// `DefaultCwndGain`.
@@ -53,98 +52,11 @@ const PACING_MARGIN: f64 = 0.99;
 const DRAIN_ROUNDS: u32 = 3;
 /// `ProbeRTTDuration`.
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
-/// `MinPipeCwnd` in segments.
-const MIN_PIPE_SEGMENTS: u64 = 4;
 /// `BBRStartupFullLossCnt`.
 const STARTUP_LOSSES: u32 = 6;
-/// Stands for the RTT before the first sample.
-const FIRST_RTT: Span = Span::from_millis(1);
-/// Longest `send_quantum` in time and in bytes.
-const QUANTUM_TIME: f64 = 0.001;
-const QUANTUM_MOST: f64 = 65_536.0;
-
-/// `BBR.state`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    Startup,
-    Drain {
-        /// `drain_start_round`.
-        since: u32,
-    },
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    ProbeRtt {
-        /// `probe_rtt_done_stamp` and `probe_rtt_round_done`, once little enough is in flight.
-        hold: Option<(Instant, bool)>,
-    },
-}
-
-impl State {
-    /// `IsInAProbeBWState`.
-    fn is_probe_bw(self) -> bool {
-        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
-    }
-
-    /// `IsProbingBW`.
-    fn is_probing(self) -> bool {
-        matches!(self, Self::Startup | Self::Refill | Self::Up)
-    }
-}
-
-/// State; data in bytes of payload, rates in bytes a second.
-#[derive(Clone, Debug)]
-pub struct Bbr3 {
-    mss: u64,
-    limit: u64,
-    initial_cwnd: u64,
-    cwnd: u64,
-    /// `prior_cwnd`: before the episode or ProbeRTT.
-    prior_cwnd: u64,
-    ssthresh: u64,
-    state: State,
-    model: Model,
-    cycle: Cycle,
-    /// Of packets on the wire.
-    pacing: f64,
-    seen_rtt: bool,
-    phase: Phase,
-    idle_restart: bool,
-    /// Acknowledgements of this round that reported a loss.
-    losses: u32,
-    random: Stream,
-}
 
 impl Bbr3 {
-    /// At the initial window, in Startup.
-    #[must_use]
-    pub fn new(p: &Parameters) -> Self {
-        let mss = p.mss.get().max(1);
-        let limit = p.window_limit.map_or(u64::MAX, |limit| limit.get().max(mss));
-        let cwnd = (p.initial_window.get().max(1) * mss).min(limit);
-        let mut bbr = Self {
-            mss,
-            limit,
-            initial_cwnd: cwnd,
-            cwnd,
-            prior_cwnd: 0,
-            ssthresh: u64::MAX,
-            state: State::Startup,
-            model: Model::default(),
-            cycle: Cycle::default(),
-            pacing: 0.0,
-            seen_rtt: false,
-            phase: Phase::Open,
-            idle_restart: false,
-            losses: 0,
-            random: Stream::new(p.seed, 0, "bbr3"),
-        };
-        bbr.pacing = bbr.first_pacing(FIRST_RTT);
-        bbr
-    }
-
-    // Gains and targets.
+    // Gains.
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
@@ -162,41 +74,6 @@ impl Bbr3 {
             State::ProbeRtt { .. } => PROBE_RTT_CWND_GAIN,
             _ => CWND_GAIN,
         }
-    }
-
-    fn min_pipe(&self) -> u64 {
-        MIN_PIPE_SEGMENTS * self.mss
-    }
-
-    /// `send_quantum`.
-    fn quantum(&self) -> u64 {
-        let payload = self.pacing * self.mss as f64 / (self.mss + DATA_HEADER.get()) as f64;
-        ((payload * QUANTUM_TIME).min(QUANTUM_MOST) as u64).max(2 * self.mss)
-    }
-
-    /// `BDPMultiple`, of a bandwidth.
-    fn bdp(&self, bandwidth: f64, gain: f64) -> u64 {
-        self.model.min_rtt().map_or(self.initial_cwnd, |rtt| (bandwidth * rtt.seconds() * gain) as u64)
-    }
-
-    /// `QuantizationBudget`.
-    fn quantized(&self, inflight: u64) -> u64 {
-        let cap = inflight.max(3 * self.quantum()).max(self.min_pipe());
-        if self.state == State::Up {
-            cap + 2 * self.mss
-        } else {
-            cap
-        }
-    }
-
-    /// `Inflight`, of a bandwidth.
-    fn inflight(&self, bandwidth: f64, gain: f64) -> u64 {
-        self.quantized(self.bdp(bandwidth, gain))
-    }
-
-    /// `TargetInflight`.
-    fn target_inflight(&self) -> u64 {
-        self.bdp(self.model.bw(), 1.0).min(self.cwnd)
     }
 
     /// `ProbeRTTCwnd`.
@@ -317,17 +194,6 @@ impl Bbr3 {
 
     // What follows from the model.
 
-    /// Payload at `bandwidth` in packets on the wire.
-    fn pacing_for(&self, bandwidth: f64, gain: f64) -> f64 {
-        let wire = (self.mss + DATA_HEADER.get()) as f64 / self.mss as f64;
-        bandwidth * wire * gain
-    }
-
-    /// `InitPacingRate`.
-    fn first_pacing(&self, rtt: Span) -> f64 {
-        self.pacing_for(self.initial_cwnd as f64 / rtt.seconds(), STARTUP_PACING_GAIN)
-    }
-
     /// `SetPacingRateWithGain`.
     fn set_pacing(&mut self, gain: f64) {
         let rate = self.pacing_for(self.model.bw(), gain) * PACING_MARGIN;
@@ -395,10 +261,10 @@ impl CongestionControl for Bbr3 {
         self.check_startup_done(ack, &sample);
         self.check_drain_done(ack);
         self.update_cycle(ack, &sample);
-        self.model.update_min_rtt(ack.now, ack.rtt);
+        self.model.update_min_rtt(ack.now, ack.rtt.sample);
         self.check_probe_rtt(ack, &sample);
         self.model.advance_latest(&sample);
-        self.take_first_rtt(ack.srtt);
+        self.take_first_rtt(ack.rtt.smoothed);
         self.set_pacing(self.pacing_gain());
         self.set_window(sample.newly_acked);
     }

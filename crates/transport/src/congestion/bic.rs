@@ -87,7 +87,7 @@ impl CongestionControl for Bic {
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
-        let mut acked = (ack.acked_packets + ack.sacked_packets).get();
+        let mut acked = ack.newly_delivered_packets().get();
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -93,19 +93,19 @@ impl Compound {
 
 impl CongestionControl for Compound {
     fn on_ack(&mut self, ack: &AckEvent) {
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.sample {
             self.sum += rtt;
             self.samples += 1;
         }
         let is_over = ack.una > self.round_end;
         if ack.may_grow && ack.cwnd_limited {
-            let acked = (ack.acked_packets + ack.sacked_packets).get() as f64;
+            let acked = ack.newly_delivered_packets().get() as f64;
             let slow = acked.min((self.ssthresh - self.win()).max(0.0));
             self.cwnd += slow;
             if acked > slow {
                 self.cwnd += (acked - slow) / self.win();
-                if is_over && self.samples > 0 && ack.min_rtt < Span::MAX {
-                    self.compare_rtts(ack.min_rtt);
+                if is_over && self.samples > 0 && ack.rtt.min < Span::MAX {
+                    self.compare_rtts(ack.rtt.min);
                 }
             }
             self.cwnd = self.cwnd.min(self.limit);

@@ -108,7 +108,7 @@ pub struct Cubic {
 impl Cubic {
     /// At the initial window, threshold unset.
     #[must_use]
-    pub fn new(p: &Parameters) -> Self {
+    pub fn new(p: &Parameters, keys: Keys) -> Self {
         Self {
             window: SegmentWindow::new(p),
             w_max: 0,
@@ -116,7 +116,7 @@ impl Cubic {
             cnt: 0,
             evaluated: (0, Instant::ZERO),
             delay_min: Span::ZERO,
-            hystart: p.keys.cubic.hystart,
+            hystart: keys.hystart,
             round: None,
             found: false,
         }
@@ -176,7 +176,7 @@ impl Cubic {
         // A train of acknowledgements as long as half the smallest RTT: the pipe is full.
         if ack.now.since(round.last_ack) <= TRAIN_GAP {
             round.last_ack = ack.now;
-            let rate = 2.0 * ack.cwnd.get() as f64 / ack.srtt.seconds();
+            let rate = 2.0 * ack.cwnd.get() as f64 / ack.rtt.smoothed.seconds();
             let allowance = Span::from_seconds((BURST_ALLOWANCE / rate).min(1e-3));
             if ack.now.since(round.start) > (self.delay_min + allowance) / 2 {
                 self.found = true;
@@ -198,7 +198,7 @@ impl Cubic {
 impl CongestionControl for Cubic {
     #[inline(always)]
     fn on_ack(&mut self, ack: &AckEvent) {
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.sample {
             let settled = self.epoch.is_none_or(|e| ack.now.since(e.start) >= IGNORE_RTT);
             if settled {
                 if self.delay_min.is_zero() || rtt < self.delay_min {
@@ -212,7 +212,7 @@ impl CongestionControl for Cubic {
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
-        let mut acked = (ack.acked_packets + ack.sacked_packets).get();
+        let mut acked = ack.newly_delivered_packets().get();
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -58,9 +58,9 @@ impl Dctcp {
 
     /// Section 3.3, steps 1 to 8.
     fn observe(&mut self, ack: &AckEvent) {
-        let delivered = (ack.acked + ack.sacked).get();
+        let delivered = ack.newly_delivered().get();
         self.acked += delivered;
-        self.marked += ack.ce_bytes.get().min(delivered);
+        self.marked += ack.ce.bytes.get().min(delivered);
         if ack.una <= self.window_end {
             return;
         }
@@ -95,7 +95,7 @@ impl CongestionControl for Dctcp {
     fn on_ack(&mut self, ack: &AckEvent) {
         self.observe(ack);
         if ack.may_grow && ack.cwnd_limited {
-            self.grow((ack.acked + ack.sacked).get());
+            self.grow(ack.newly_delivered().get());
         }
     }
 

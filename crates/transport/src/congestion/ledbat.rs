@@ -73,7 +73,7 @@ pub struct Ledbat {
 impl Ledbat {
     /// At the initial window, no delay known.
     #[must_use]
-    pub fn new(p: &Parameters) -> Self {
+    pub fn new(p: &Parameters, keys: Keys) -> Self {
         let mss = p.mss.get().max(1) as f64;
         let limit = p.window_limit.map_or(f64::INFINITY, |limit| (limit.get() as f64).max(mss));
         Self {
@@ -81,9 +81,9 @@ impl Ledbat {
             ssthresh: u64::MAX,
             mss,
             limit,
-            target: p.keys.ledbat.ledbat_target,
-            gain: p.keys.ledbat.ledbat_gain,
-            slow_start: p.keys.ledbat.ledbat_slow_start,
+            target: keys.ledbat_target,
+            gain: keys.ledbat_gain,
+            slow_start: keys.ledbat_slow_start,
             base: [Span::MAX; BASE_HISTORY],
             minute: None,
             current: [Span::MAX; CURRENT_FILTER],
@@ -110,7 +110,7 @@ impl Ledbat {
     }
 
     fn adapt(&mut self, ack: &AckEvent) {
-        let acked = (ack.acked + ack.sacked).get() as f64;
+        let acked = ack.newly_delivered().get() as f64;
         let (delay, target) = (self.queueing_delay().seconds(), self.target.seconds());
         if self.slow_start && delay > SLOW_START_EXIT * target {
             self.slow_start = false;
@@ -134,11 +134,11 @@ impl CongestionControl for Ledbat {
     }
 
     fn on_ack(&mut self, ack: &AckEvent) {
-        if let Some(delay) = ack.one_way_delay {
+        if let Some(delay) = ack.rtt.one_way {
             self.observe(ack.now, delay);
         }
         // While the window shrinks after a loss, its size is settled; so is it for an acknowledgement of nothing.
-        if ack.phase != Phase::Recovery && ack.acked + ack.sacked > Bytes::ZERO {
+        if ack.phase != Phase::Recovery && ack.newly_delivered() > Bytes::ZERO {
             self.adapt(ack);
         }
     }

@@ -42,7 +42,7 @@ impl CongestionControl for NewReno {
         if !ack.may_grow {
             return;
         }
-        let mut segments = (ack.acked_packets + ack.sacked_packets).get().max(1);
+        let mut segments = ack.newly_delivered_packets().get().max(1);
         if self.cwnd < self.ssthresh {
             self.cwnd += self.mss;
             segments -= 1;

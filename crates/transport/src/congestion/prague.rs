@@ -86,7 +86,7 @@ pub struct Prague {
 impl Prague {
     /// At the initial window, threshold unset, expecting the worst: alpha is 1.
     #[must_use]
-    pub fn new(p: &Parameters) -> Self {
+    pub fn new(p: &Parameters, keys: Keys) -> Self {
         let mss = p.mss.get().max(1) as f64;
         let limit = p.window_limit.map_or(f64::INFINITY, |limit| (limit.get() as f64).max(mss));
         Self {
@@ -99,7 +99,7 @@ impl Prague {
             round: Round::default(),
             rounds: 0,
             reduced: None,
-            reference_rtt: p.keys.prague.prague_reference_rtt,
+            reference_rtt: keys.prague_reference_rtt,
             srtt: Span::ZERO,
             in_flight: 0,
             classic: false,
@@ -185,14 +185,14 @@ impl CongestionControl for Prague {
     }
 
     fn on_ack(&mut self, ack: &AckEvent) {
-        self.srtt = ack.srtt;
+        self.srtt = ack.rtt.smoothed;
         self.in_flight = ack.in_flight.get();
-        let (packets, marked) = ((ack.acked_packets + ack.sacked_packets).get(), ack.ce_packets.get());
+        let (packets, marked) = (ack.newly_delivered_packets().get(), ack.ce.packets.get());
         self.marks_seen |= marked > 0;
-        let used = !ack.app_limited && 2 * ack.prior_in_flight.get() >= self.cwnd as u64;
+        let used = !ack.delivery.app_limited && 2 * ack.prior_in_flight.get() >= self.cwnd as u64;
         if ack.may_grow && used && packets > marked {
             let unmarked = (packets - marked) as f64 / packets as f64;
-            self.grow((ack.acked + ack.sacked).get() as f64 * unmarked);
+            self.grow(ack.newly_delivered().get() as f64 * unmarked);
         }
         // Recovery already halves, which is no less than a mark asks for.
         if marked > 0 && ack.phase != Phase::Recovery {

@@ -57,13 +57,13 @@ impl Veno {
 
 impl CongestionControl for Veno {
     fn on_ack(&mut self, ack: &AckEvent) {
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.sample {
             (self.base, self.rtt) = (self.base.min(rtt), rtt);
         }
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
-        let mut acked = (ack.acked_packets + ack.sacked_packets).get();
+        let mut acked = ack.newly_delivered_packets().get();
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -52,15 +52,15 @@ impl Westwood {
     }
 
     fn observe(&mut self, ack: &AckEvent) {
-        self.min_rtt = ack.min_rtt;
+        self.min_rtt = ack.rtt.min;
         // The first acknowledgement starts the clock: nothing says when its bytes began to arrive.
         let Some(began) = self.began else {
             self.began = Some(ack.now);
             return;
         };
-        self.delivered += ack.acked + ack.sacked;
+        self.delivered += ack.newly_delivered();
         let time = ack.now.since(began);
-        if time.is_zero() || time < ack.srtt {
+        if time.is_zero() || time < ack.rtt.smoothed {
             return;
         }
         let sample = self.delivered.get() as f64 / time.seconds();
@@ -85,7 +85,7 @@ impl CongestionControl for Westwood {
         if !ack.may_grow || !ack.cwnd_limited {
             return;
         }
-        let mut acked = (ack.acked_packets + ack.sacked_packets).get();
+        let mut acked = ack.newly_delivered_packets().get();
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -16,10 +16,13 @@
 //! Deviations: times are not in jiffies, and the growth of the receive window, each step of which makes the next acknowledgement
 //! a quick one, is left out.
 
-use super::{AckAction, Range, Receiver, NOTHING, QUICK_AFTER_MARK};
+use super::config::ReceiverConfig;
+use crate::ranges::Range;
 use crate::segment::{Ack, Data, SackBlock};
 use sojourn_units::{Instant, Span};
 
+/// Segments acknowledged at once after the first mark.
+pub(super) const QUICK_AFTER_MARK: u64 = 2;
 /// The longest delay.
 const MOST: Span = Span::from_millis(200);
 /// `TCP_RTO_MIN`.
@@ -58,8 +61,11 @@ pub(super) struct Arrival {
     pub in_order: bool,
     /// It brought nothing new.
     pub is_old: bool,
-    /// A hole was open before.
+    /// A hole was open before, and is open now.
     pub had_holes: bool,
+    pub has_holes: bool,
+    /// Segments that brought nothing new so far.
+    pub duplicates: u64,
     /// The stream is complete.
     pub all: bool,
 }
@@ -77,7 +83,7 @@ impl Adaptive {
             compresses: false,
             sees_ect: false,
             duplicates: 0,
-            twice: NOTHING,
+            twice: Range::EMPTY,
         }
     }
 
@@ -106,7 +112,7 @@ impl Adaptive {
         if self.twice.end == 0 {
             return;
         }
-        let twice = std::mem::replace(&mut self.twice, NOTHING);
+        let twice = std::mem::replace(&mut self.twice, Range::EMPTY);
         // Accurate ECN's counters have the place of the third block.
         let blocks = if ack.accurate.has_counters() { 2 } else { 3 };
         ack.sack[..blocks].rotate_right(1);
@@ -136,68 +142,63 @@ impl Adaptive {
         }
         pause > self.rto() && pause >= self.delay
     }
-}
 
-impl Receiver {
-    /// What to do after a segment.
+    /// A segment has arrived: when its acknowledgement is due; `None` for at once. `quick` is how many leave at once.
     #[inline(never)]
-    pub(super) fn adapt(&mut self, now: Instant, data: &Data, arrival: &Arrival) -> AckAction {
-        let Some(mut rule) = self.adaptive.take() else { return AckAction::None };
-        let most = self.config.quick_acks.get();
-        if self.stats.duplicate_segments > rule.duplicates {
-            rule.duplicates = self.stats.duplicate_segments;
-            if self.config.sack {
-                rule.twice = Range { start: data.seq, end: data.end() };
+    pub fn on_segment(
+        &mut self,
+        now: Instant,
+        data: &Data,
+        arrival: &Arrival,
+        config: &ReceiverConfig,
+        quick: &mut u64,
+    ) -> Option<Instant> {
+        let most = config.quick_acks.get();
+        if arrival.duplicates > self.duplicates {
+            self.duplicates = arrival.duplicates;
+            if config.sack {
+                self.twice = Range { start: data.seq, end: data.end() };
             }
         }
         if arrival.is_old {
-            rule.delay = rule.least;
-            self.quick = self.quick.max(most);
-        } else if rule.on_spacing(now) {
-            self.quick = self.quick.max(most);
+            self.delay = self.least;
+            *quick = (*quick).max(most);
+        } else if self.on_spacing(now) {
+            *quick = (*quick).max(most);
         }
         if data.has(Data::ECT) {
-            rule.sees_ect = true;
-        } else if rule.sees_ect {
-            rule.delay = rule.least;
-            self.quick = self.quick.max(QUICK_AFTER_MARK);
+            self.sees_ect = true;
+        } else if self.sees_ect {
+            self.delay = self.least;
+            *quick = (*quick).max(QUICK_AFTER_MARK);
         }
         if arrival.in_order {
-            rule.in_order += 1;
-            rule.repeats = 0;
+            self.in_order += 1;
+            self.repeats = 0;
         }
-        let open = !self.out_of_order.is_empty();
-        let filled = arrival.had_holes && !open;
-        let pushed = data.has(Data::PUSH) && self.reader.is_none() && arrival.in_order;
-        let enough = rule.in_order >= self.config.ack_every.get();
+        let filled = arrival.had_holes && !arrival.has_holes;
+        let pushed = data.has(Data::PUSH) && config.read_rate.is_none() && arrival.in_order;
+        let enough = self.in_order >= config.ack_every.get();
         let reduced = data.has(Data::CWR);
-        let mut now_due = arrival.is_old || filled || pushed || enough || reduced || arrival.all || self.quick > 0;
-        if !now_due && open && rule.repeats < AT_ONCE {
-            rule.repeats += 1;
-            now_due = true;
+        if arrival.is_old || filled || pushed || enough || reduced || arrival.all || *quick > 0 {
+            return None;
         }
-        let rule = self.adaptive.insert(rule);
-        if now_due {
-            return AckAction::Now(self.acknowledge_apart());
+        if !arrival.has_holes {
+            return Some(now + self.limited());
         }
-        let due = if open {
-            rule.compresses = true;
-            let share = if rule.rtt.is_zero() { COMPRESSED } else { COMPRESSED.min(rule.rtt / 20) };
-            now + share + SLACK
-        } else {
-            now + rule.limited()
-        };
-        if due >= self.deadline {
-            return AckAction::None;
+        if self.repeats < AT_ONCE {
+            self.repeats += 1;
+            return None;
         }
-        self.deadline = due;
-        AckAction::Delay(due)
+        self.compresses = true;
+        let share = if self.rtt.is_zero() { COMPRESSED } else { COMPRESSED.min(self.rtt / 20) };
+        Some(now + share + SLACK)
     }
 
     /// The delay has run out.
-    pub(super) fn stretch_delay(&mut self) {
-        if let Some(rule) = self.adaptive.as_mut().filter(|rule| !rule.compresses) {
-            rule.delay = (rule.delay * 2).min(rule.rto());
+    pub fn stretch_delay(&mut self) {
+        if !self.compresses {
+            self.delay = (self.delay * 2).min(self.rto());
         }
     }
 }

@@ -6,7 +6,6 @@
 //! Deviations: the application reads continuously, in bytes, not in calls; what it has read is known at each event.
 //! Work: O(1).
 
-use super::Receiver;
 use sojourn_units::{BitRate, Instant, Span};
 
 /// State of the application.
@@ -37,7 +36,7 @@ impl Reader {
     }
 
     /// Reads until `now`, then finds what has arrived up to `next`.
-    fn read(&mut self, now: Instant, next: u64) {
+    pub fn read(&mut self, now: Instant, next: u64) {
         let bits = u128::from(now.since(self.at).nanos()) * u128::from(self.rate) + u128::from(self.carry);
         self.at = now;
         let bytes = u64::try_from(bits / BYTE).unwrap_or(u64::MAX);
@@ -49,8 +48,7 @@ impl Reader {
             self.unread -= bytes;
             self.carry = (bits % BYTE) as u64;
         }
-        self.unread += next - self.seen;
-        self.seen = next;
+        self.see(next);
     }
 
     /// When `bytes` more will have been read.
@@ -58,49 +56,17 @@ impl Reader {
         let nanos = (u128::from(bytes) * BYTE).saturating_sub(u128::from(self.carry)).div_ceil(u128::from(self.rate));
         self.at + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
-}
 
-impl Receiver {
-    /// The application has read until now.
-    pub(super) fn read(&mut self, now: Instant) {
-        let next = self.next;
-        if let Some(reader) = &mut self.reader {
-            reader.read(now, next);
-        }
+    /// The stream is there to be read up to `next`.
+    pub fn see(&mut self, next: u64) {
+        self.unread += next - self.seen;
+        self.seen = next;
     }
 
-    /// What arrived with this event is there to be read.
-    fn see(&mut self) {
-        let next = self.next;
-        if let Some(reader) = &mut self.reader {
-            reader.unread += next - reader.seen;
-            reader.seen = next;
-        }
-    }
-
-    /// Least step of the right edge.
-    fn step(&self) -> u64 {
-        self.config.mss.get().min(self.config.space() / 2).max(1)
-    }
-
-    /// Moves the right edge, if the step is worth it.
-    pub(super) fn offer(&mut self) {
-        self.see();
-        let edge = self.next + self.free();
-        if edge >= self.edge + self.step() {
-            self.edge = edge;
-        }
-    }
-
-    /// Sees to it that the sender hears when there is room again.
-    pub(super) fn plan_update(&mut self) {
-        self.see();
-        let offered = self.edge.saturating_sub(self.next);
-        let wanted = (2 * offered).max(offered + self.step());
-        let (free, buffer) = (self.free(), self.config.space());
-        let Some(reader) = &mut self.reader else { return };
-        let missing = wanted.saturating_sub(free);
-        reader.update_at =
-            if 2 * offered > buffer || missing > reader.unread { Instant::NEVER } else { reader.when(missing) };
+    /// A window of `offered` bytes is open, and `free` bytes of the `buffer` are free: plans the next update, of `step` at the least.
+    pub fn plan(&mut self, offered: u64, free: u64, buffer: u64, step: u64) {
+        let missing = (2 * offered).max(offered + step).saturating_sub(free);
+        let never = 2 * offered > buffer || missing > self.unread;
+        self.update_at = if never { Instant::NEVER } else { self.when(missing) };
     }
 }

@@ -168,6 +168,7 @@ impl<R: Strategy> Core<R> {
             && self.board.is_clean()
             && self.rate.is_none()
             && self.recovery.expects()
+            && self.has_nothing_to_undo()
     }
 
     /// As [`Core::on_any_ack`], of one that is expected: nearly all are, and what they mean is little (Jacobson's header
@@ -227,8 +228,7 @@ impl<R: Strategy> Core<R> {
         if advanced {
             self.board.cumulative::<R>(ack.ack, now, &mut progress, self.rate.as_deref_mut());
         }
-        R::process_ack(self, now, ack, advanced, &mut progress);
-        let duplicate = R::count_duplicate(self, advanced, &progress);
+        let duplicate = R::process_ack(self, now, ack, advanced, &mut progress);
         let advances = advanced && !duplicate;
         // RFC 6298, and what is lost by time (RFC 8985, 6.2).
         let rtt = self.update_rtt(now, advanced, ack, &progress);
@@ -266,7 +266,7 @@ impl<R: Strategy> Core<R> {
         // RFC 6298, 5.
         if advances {
             self.restart_on_advance(now);
-        } else if R::restarts_on_sack(self, &progress) {
+        } else if R::BY_TIME && self.first_left_after(&progress) {
             self.restart_timer(now);
         }
         // RFC 8985, 7.
@@ -276,6 +276,12 @@ impl<R: Strategy> Core<R> {
                 self.schedule_tail_probe(now);
             }
         }
+    }
+
+    /// As Linux 6.1: what is newly SACKed left before the first segment was last sent, so its answer is not due yet.
+    fn first_left_after(&self, progress: &Progress) -> bool {
+        let sacked = progress.sacked_sent.first();
+        self.board.first().zip(sacked).is_some_and(|(first, sacked)| sacked < first.sent)
     }
 
     /// RFC 9293, 3.10.7.4: the window. Its right edge never moves left here.

@@ -261,12 +261,6 @@ impl Default for Config {
 impl Config {
     /// The part that congestion control is built from.
     pub(super) fn parameters(&self, seed: u64) -> Parameters {
-        Parameters {
-            mss: self.mss,
-            initial_window: self.initial_window,
-            window_limit: self.window_limit,
-            seed,
-            keys: self.keys,
-        }
+        Parameters { mss: self.mss, initial_window: self.initial_window, window_limit: self.window_limit, seed }
     }
 }

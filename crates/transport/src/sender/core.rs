@@ -11,6 +11,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::stats::SenderStats;
 use super::tail::Tail;
+use super::undo::Undo;
 use super::window::Usage;
 use crate::congestion::{CongestionControl, Control, EcnFeedback};
 use sojourn_units::{BitRate, Bytes, Instant, Span};
@@ -52,6 +53,8 @@ pub(super) struct Core<R> {
     pub total_lost: u64,
     pub tail: Tail,
     pub pacing: Pacing,
+    /// What is known of reductions, where they may be undone.
+    pub undo: Option<Box<Undo>>,
     /// MarkCounters of Accurate ECN, where it is spoken.
     pub ecn_counters: Option<Box<MarkCounters>>,
     /// Where segments leave in groups.
@@ -201,7 +204,8 @@ impl<R: Strategy> Core<R> {
             cwnd: congestion.cwnd().get(),
             mss,
             state: State::Open,
-            recovery: R::with(&config),
+            recovery: R::default(),
+            undo: (R::BY_TIME && config.undo).then(Box::default),
             source: Source::new(&config, mss),
             peer: Peer { edge: u64::MAX, widest: 0, probes: 0 },
             timer: Timer { deadline: Instant::NEVER, backoff: 0 },

@@ -7,7 +7,7 @@ use super::recovery::Strategy;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::window::Usage;
-use crate::congestion::{self, AckEvent, CongestionControl, Phase, RateSample};
+use crate::congestion::{self, AckEvent, Amount, CongestionControl, Delivery, Phase, Rtt};
 use crate::segment::Ack;
 use sojourn_units::{Bytes, Instant, Packets, Span};
 
@@ -27,15 +27,6 @@ pub(super) struct AckInfo<'a> {
     pub marked: Reported,
 }
 
-/// What the sampler of delivery rates says, where there is one.
-#[derive(Clone, Copy, Default)]
-struct Sampled {
-    rate: Option<RateSample>,
-    delivered: u64,
-    app_limited: bool,
-    departs_in: Span,
-}
-
 /// What an [`AckEvent`] is put together from, each part when it is read.
 struct EventParts<'a> {
     info: &'a AckInfo<'a>,
@@ -47,32 +38,36 @@ struct EventParts<'a> {
     rtt: Option<Span>,
     /// It has a timestamp.
     stamped: bool,
-    sampled: Sampled,
+    delivery: Delivery,
     total_lost: u64,
     phase: Phase,
     cwnd: u64,
     may_grow: bool,
 }
 
+#[inline(always)]
+fn amount(packets: u64, bytes: u64) -> Amount {
+    Amount { packets: Packets::new(packets), bytes: Bytes::new(bytes) }
+}
+
 impl congestion::EventSource for EventParts<'_> {
     #[inline(always)]
     fn event(&self, ssthresh: Bytes) -> AckEvent {
-        let Self { info, progress, board, estimate, sampled, .. } = self;
+        let Self { info, progress, board, estimate, .. } = self;
         AckEvent {
             now: info.now,
-            acked: Bytes::new(progress.acked),
-            acked_packets: Packets::new(progress.acked_packets),
-            sacked: Bytes::new(progress.sacked),
-            sacked_packets: Packets::new(progress.sacked_packets),
-            rtt: self.rtt,
-            min_rtt: estimate.min,
-            srtt: estimate.srtt(),
-            one_way_delay: self.stamped.then(|| info.ack.received_at.since(info.ack.echo)),
-            rate: sampled.rate,
-            delivered: Bytes::new(sampled.delivered),
+            acked: amount(progress.acked_packets, progress.acked),
+            sacked: amount(progress.sacked_packets, progress.sacked),
+            ce: amount(info.marked.packets, info.marked.bytes),
+            rtt: Rtt {
+                sample: self.rtt,
+                min: estimate.min,
+                smoothed: estimate.srtt(),
+                one_way: self.stamped.then(|| info.ack.received_at.since(info.ack.echo)),
+            },
+            delivery: self.delivery,
             in_flight: Bytes::new(board.pipe()),
             prior_in_flight: Bytes::new(info.prior_in_flight),
-            departs_in: sampled.departs_in,
             lost: Bytes::new(progress.lost),
             total_lost: Bytes::new(self.total_lost),
             phase: self.phase,
@@ -82,9 +77,6 @@ impl congestion::EventSource for EventParts<'_> {
             next: board.next,
             may_grow: self.may_grow,
             cwnd_limited: self.usage.is_limited(self.cwnd, ssthresh.get()),
-            app_limited: sampled.app_limited,
-            ce_packets: Packets::new(info.marked.packets),
-            ce_bytes: Bytes::new(info.marked.bytes),
         }
     }
 }
@@ -103,7 +95,7 @@ impl<R: Strategy> Core<R> {
             estimate: &self.rtt,
             rtt: Some(rtt),
             stamped: self.config.timestamps,
-            sampled: Sampled::default(),
+            delivery: Delivery::default(),
             total_lost: self.total_lost,
             phase: Phase::Open,
             cwnd: self.cwnd,
@@ -119,7 +111,7 @@ impl<R: Strategy> Core<R> {
             return;
         }
         let is_reducing = self.state.is_reducing();
-        let sampled = self.sampled(info.now);
+        let delivery = self.delivery(info.now);
         let parts = EventParts {
             info,
             progress,
@@ -128,7 +120,7 @@ impl<R: Strategy> Core<R> {
             estimate: &self.rtt,
             rtt,
             stamped: self.config.timestamps,
-            sampled,
+            delivery,
             total_lost: self.total_lost,
             phase: self.state.phase(),
             cwnd: self.cwnd,
@@ -149,10 +141,10 @@ impl<R: Strategy> Core<R> {
     }
 
     #[inline(always)]
-    fn sampled(&mut self, now: Instant) -> Sampled {
-        let Some(sampler) = &mut self.rate else { return Sampled::default() };
+    fn delivery(&mut self, now: Instant) -> Delivery {
+        let Some(sampler) = &mut self.rate else { return Delivery::default() };
         let rate = sampler.finish(self.rtt.min, self.total_lost);
-        let departs_in = self.pacing.next.since(now);
-        Sampled { rate, delivered: sampler.delivered, app_limited: sampler.is_app_limited(), departs_in }
+        let (total, app_limited) = (Bytes::new(sampler.delivered), sampler.is_app_limited());
+        Delivery { rate, total, app_limited, departs_in: self.pacing.next.since(now) }
     }
 }

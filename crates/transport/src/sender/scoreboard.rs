@@ -400,7 +400,7 @@ impl Scoreboard {
     /// Marks what `IsLost` newly covers.
     #[inline(always)]
     pub fn update_lost<R: Strategy>(&mut self, progress: &mut Progress) {
-        let below = R::lost_below(self);
+        let below = if R::NS3 { self.third_sacked() } else { self.is_lost_below() };
         self.marked = self.marked.max(self.base());
         let base = self.base();
         while let Some(segment) = self.segments.get_mut((self.marked - base) as usize).filter(|s| s.seq < below) {

@@ -166,12 +166,23 @@ fn dsack(ack: &Ack) -> Option<Dsack> {
 }
 
 impl<R: Strategy> Core<R> {
+    /// Only a recovery by time may be undone: of the others, nothing of this is left when they are compiled.
     fn undo(&mut self) -> Option<&mut Undo> {
-        self.recovery.undo().and_then(Option::as_deref_mut)
+        if R::BY_TIME {
+            self.undo.as_deref_mut()
+        } else {
+            None
+        }
     }
 
     pub fn undone(&self) -> UndoStats {
-        self.recovery.undone()
+        self.undo.as_ref().map(|undo| undo.stats()).unwrap_or_default()
+    }
+
+    /// An expected acknowledgement means nothing for what may be undone.
+    #[inline(always)]
+    pub fn has_nothing_to_undo(&self) -> bool {
+        !R::BY_TIME || self.undo.as_ref().is_none_or(|undo| undo.is_quiet())
     }
 
     /// A reduction begins; the window may come back unless it was being reduced before.
@@ -228,7 +239,7 @@ impl<R: Strategy> Core<R> {
 
     /// Was the reduction needed, by this acknowledgement, which came on top of `prior`? False when nothing more is to be taken as lost.
     pub fn try_undo(&mut self, now: Instant, ack: &Ack, prior: u64, progress: &Progress) -> bool {
-        let Some(mut undo) = self.recovery.undo().and_then(Option::take) else { return true };
+        let Some(mut undo) = self.undo.take() else { return true };
         undo.next = Next::Lost;
         let duplicate = self.take_dsack(&mut undo, ack);
         let reordered = self.recovery.on_reordering(u64::MAX);
@@ -247,9 +258,7 @@ impl<R: Strategy> Core<R> {
                 true
             }
         };
-        if let Some(place) = self.recovery.undo() {
-            *place = Some(undo);
-        }
+        self.undo = Some(undo);
         goes_on
     }
 
@@ -368,7 +377,6 @@ impl<R: Strategy> Core<R> {
         undo.stats.undos += 1;
         self.state = State::Open;
         self.force = false;
-        R::on_leave(self);
         let controls = self.congestion.controls_recovery();
         let Some((cwnd, ssthresh)) = before.and_then(|before| Some((before.cwnd, before.ssthresh?))) else {
             if !controls {

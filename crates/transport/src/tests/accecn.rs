@@ -117,8 +117,8 @@ impl CongestionControl for Spy {
     }
 
     fn on_ack(&mut self, ack: &AckEvent) {
-        self.packets.fetch_add(ack.ce_packets.get(), Relaxed);
-        self.bytes.fetch_add(ack.ce_bytes.get(), Relaxed);
+        self.packets.fetch_add(ack.ce.packets.get(), Relaxed);
+        self.bytes.fetch_add(ack.ce.bytes.get(), Relaxed);
     }
 
     fn on_congestion(&mut self, _event: &CongestionEvent) {}

@@ -14,20 +14,6 @@ fn every_segment() -> ReceiverConfig {
     ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
 }
 
-fn of(control: &dyn CongestionControl, wanted: &str) -> f64 {
-    let mut found = f64::NAN;
-    control.internals(&mut |name, value| {
-        if name == wanted {
-            found = value;
-        }
-    });
-    found
-}
-
-fn internal(path: &Path, wanted: &str) -> f64 {
-    of(path.sender.congestion_control(), wanted)
-}
-
 /// A bulk flow through 20 Mbit/s and 40 ms with room for `limit` packets.
 fn bulk_path(limit: u64) -> Path {
     let mut path = Path::new(bulk("bbr"), every_segment(), ms(40));
@@ -270,42 +256,21 @@ fn a_policer_is_found_and_its_rate_kept() {
 
 /// One segment of 1000 B acknowledged at `ms`, delivered at 1 MB/s, `delivered` kB in all.
 fn acked(at: u64, delivered: u64, in_flight: u64) -> AckEvent {
-    AckEvent {
-        now: at_ms(at),
-        acked: Bytes::new(1000),
-        acked_packets: Packets::new(1),
-        sacked: Bytes::ZERO,
-        sacked_packets: Packets::ZERO,
-        rtt: Some(ms(50)),
-        min_rtt: ms(50),
-        srtt: ms(50),
-        one_way_delay: None,
-        rate: Some(RateSample {
-            delivered: Bytes::new(50_000),
-            interval: ms(50),
-            prior_delivered: Bytes::new(1000 * delivered.saturating_sub(50)),
-            app_limited: false,
-            retransmitted: false,
-            tx_in_flight: Bytes::ZERO,
-            lost: Bytes::ZERO,
-        }),
-        delivered: Bytes::new(1000 * delivered),
-        in_flight: Bytes::new(1000 * in_flight),
-        prior_in_flight: Bytes::new(1000 * (in_flight + 1)),
-        departs_in: Span::ZERO,
-        lost: Bytes::ZERO,
-        total_lost: Bytes::ZERO,
-        phase: Phase::Open,
-        una: 1000 * delivered,
-        next: 1000 * (delivered + in_flight),
-        may_grow: true,
-        cwnd: Bytes::new(0),
-        timeout_over: None,
-        cwnd_limited: true,
+    let rate = RateSample {
+        delivered: Bytes::new(50_000),
+        interval: ms(50),
+        prior_delivered: Bytes::new(1000 * delivered.saturating_sub(50)),
         app_limited: false,
-        ce_packets: Packets::ZERO,
-        ce_bytes: Bytes::ZERO,
-    }
+        retransmitted: false,
+        tx_in_flight: Bytes::ZERO,
+        lost: Bytes::ZERO,
+    };
+    let ack = event(at, 1000, 1, delivered, delivered + in_flight);
+    AckEvent { rtt: steady(ms(50)), delivery: Delivery { rate: Some(rate), ..ack.delivery }, ..ack }
+}
+
+fn without_rate(ack: AckEvent) -> AckEvent {
+    AckEvent { delivery: Delivery { rate: None, ..ack.delivery }, ..ack }
 }
 
 #[test]
@@ -346,7 +311,8 @@ fn what_is_delivered_before_the_next_departure_is_not_in_the_network() {
     let last = |departs_in| {
         let ends = |in_flight: &u64| {
             let mut bbr = bbr.clone();
-            bbr.on_ack(&AckEvent { departs_in, ..acked(51 + n, n + 1, *in_flight) });
+            let ack = acked(51 + n, n + 1, *in_flight);
+            bbr.on_ack(&AckEvent { delivery: Delivery { departs_in, ..ack.delivery }, ..ack });
             mode(&bbr) == 2.0
         };
         (0..150).rev().find(ends).unwrap()
@@ -371,8 +337,7 @@ fn the_window_in_an_episode_by_hand() {
         lost: Bytes::new(3000),
         total_lost: Bytes::new(3000),
         phase,
-        rate: None,
-        ..acked(50 + n, n, in_flight)
+        ..without_rate(acked(50 + n, n, in_flight))
     };
     bbr.on_ack(&lost(51, 40, Phase::Recovery));
     assert_eq!(bbr.cwnd(), Bytes::new(41_000));
@@ -380,12 +345,12 @@ fn the_window_in_an_episode_by_hand() {
     bbr.on_ack(&lost(52, 39, Phase::Recovery));
     assert_eq!(bbr.cwnd(), Bytes::new(40_000));
     // At its end the window from before is back: 60 and the segment acknowledged.
-    bbr.on_ack(&AckEvent { rate: None, ..acked(104, 53, 38) });
+    bbr.on_ack(&without_rate(acked(104, 53, 38)));
     assert_eq!(bbr.cwnd(), Bytes::new(61_000));
     bbr.on_rto(at_ms(400), Bytes::new(40_000));
     assert_eq!(bbr.cwnd(), Bytes::new(1_000));
     // After a timeout four segments at least.
-    bbr.on_ack(&AckEvent { phase: Phase::Loss, rate: None, ..acked(450, 54, 1) });
+    bbr.on_ack(&AckEvent { phase: Phase::Loss, ..without_rate(acked(450, 54, 1)) });
     assert_eq!(bbr.cwnd(), Bytes::new(4_000));
 }
 
@@ -399,19 +364,19 @@ fn the_window_around_probe_rtt_by_hand() {
     bbr.on_congestion(&CongestionEvent { now: at_ms(101), signal: Signal::Ecn, in_flight: Bytes::new(56_000) });
     bbr.set_cwnd(Bytes::new(30_000));
     // Ten seconds after the first sample, at 51 ms: not yet; then four segments, and what is in flight are three.
-    bbr.on_ack(&AckEvent { rtt: Some(ms(60)), ..acked(10_051, 51, 3) });
-    assert_eq!(of(&bbr, "mode"), 0.0);
-    bbr.on_ack(&AckEvent { rtt: Some(ms(60)), ..acked(10_052, 52, 3) });
-    assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (3.0, Bytes::new(4_000)));
+    bbr.on_ack(&AckEvent { rtt: steady(ms(60)), ..acked(10_051, 51, 3) });
+    assert_eq!(internal_of(&bbr, "mode"), 0.0);
+    bbr.on_ack(&AckEvent { rtt: steady(ms(60)), ..acked(10_052, 52, 3) });
+    assert_eq!((internal_of(&bbr, "mode"), bbr.cwnd()), (3.0, Bytes::new(4_000)));
     assert!(bbr.disowns_samples());
     // A round is over at 150 ms, yet 200 ms are not.
     bbr.on_ack(&acked(10_202, 110, 3));
     bbr.on_ack(&acked(10_252, 170, 3));
-    assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (3.0, Bytes::new(4_000)));
+    assert_eq!((internal_of(&bbr, "mode"), bbr.cwnd()), (3.0, Bytes::new(4_000)));
     // Later than that the largest window saved is back and grows by a segment towards 2 * 50 and those for bursts; the bandwidth has
     // stood still for the rounds that began with 51, 110 and 170 delivered, so Startup is over.
     bbr.on_ack(&acked(10_253, 171, 3));
-    assert_eq!((of(&bbr, "mode"), bbr.cwnd()), (2.0, Bytes::new(61_000)));
+    assert_eq!((internal_of(&bbr, "mode"), bbr.cwnd()), (2.0, Bytes::new(61_000)));
     assert!(!bbr.disowns_samples());
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Left out: the two cases of spurious recoveries, of which the sender here does not tell.
 
-use super::congestion::{every_segment, internal, internal_of};
+use super::congestion::every_segment;
 use super::*;
 use crate::congestion::{bbr3::Bbr3, AckEvent, CongestionEvent, Phase, RateSample, Signal};
 use crate::{CongestionControl, Data, ReceiverConfig};
@@ -79,49 +79,26 @@ fn exiting_startup_on_bandwidth_plateau_and_drain_on_inflight() {
 
 /// One segment of 1000 B acknowledged at `at` ms, delivered at 1 MB/s in 50 ms, `delivered` kB in all.
 fn acked(at: u64, delivered: u64, in_flight: u64, app_limited: bool) -> AckEvent {
-    AckEvent {
-        now: at_ms(at),
-        acked: Bytes::new(1000),
-        acked_packets: Packets::new(1),
-        sacked: Bytes::ZERO,
-        sacked_packets: Packets::ZERO,
-        rtt: Some(ms(50)),
-        min_rtt: ms(50),
-        srtt: ms(50),
-        one_way_delay: None,
-        rate: Some(RateSample {
-            delivered: Bytes::new(50_000),
-            interval: ms(50),
-            prior_delivered: Bytes::new(1000 * delivered.saturating_sub(50)),
-            app_limited,
-            retransmitted: false,
-            tx_in_flight: Bytes::new(50_000),
-            lost: Bytes::ZERO,
-        }),
-        delivered: Bytes::new(1000 * delivered),
-        in_flight: Bytes::new(1000 * in_flight),
-        prior_in_flight: Bytes::new(1000 * (in_flight + 1)),
-        departs_in: Span::ZERO,
-        lost: Bytes::ZERO,
-        total_lost: Bytes::ZERO,
-        phase: Phase::Open,
-        una: 1000 * delivered,
-        next: 1000 * (delivered + in_flight),
-        may_grow: true,
-        cwnd: Bytes::new(0),
-        timeout_over: None,
-        cwnd_limited: true,
+    let rate = RateSample {
+        delivered: Bytes::new(50_000),
+        interval: ms(50),
+        prior_delivered: Bytes::new(1000 * delivered.saturating_sub(50)),
         app_limited,
-        ce_packets: Packets::ZERO,
-        ce_bytes: Bytes::ZERO,
-    }
+        retransmitted: false,
+        tx_in_flight: Bytes::new(50_000),
+        lost: Bytes::ZERO,
+    };
+    let ack = event(at, 1000, 1, delivered, delivered + in_flight);
+    let delivery = Delivery { rate: Some(rate), app_limited, ..ack.delivery };
+    AckEvent { rtt: steady(ms(50)), delivery, ..ack }
 }
 
 /// As [`acked`], in recovery, which reports `lost` segments, when 2000 of 50,000 B are lost: 4 %.
 fn lossy(at: u64, delivered: u64, in_flight: u64, lost: u64) -> AckEvent {
     let ack = acked(at, delivered, in_flight, true);
-    let rate = ack.rate.map(|rate| RateSample { lost: Bytes::new(2_000), ..rate });
-    AckEvent { phase: Phase::Recovery, lost: Bytes::new(1000 * lost), rate, ..ack }
+    let rate = ack.delivery.rate.map(|rate| RateSample { lost: Bytes::new(2_000), ..rate });
+    let delivery = Delivery { rate, ..ack.delivery };
+    AckEvent { phase: Phase::Recovery, lost: Bytes::new(1000 * lost), delivery, ..ack }
 }
 
 fn state(bbr: &Bbr3) -> f64 {
@@ -282,7 +259,7 @@ fn entering_and_exiting_probe_rtt_during_startup() {
     let mut bbr = Bbr3::new(&parameters(1000));
     // Application-limited throughout, with an RTT that is never that small again.
     bbr.on_ack(&acked(50, 1, 10, true));
-    let slow = |at, n, in_flight| AckEvent { rtt: Some(ms(60)), ..acked(at, n, in_flight, true) };
+    let slow = |at, n, in_flight| AckEvent { rtt: steady(ms(60)), ..acked(at, n, in_flight, true) };
     bbr.on_ack(&slow(5_050, 2, 10));
     assert_eq!(state(&bbr), STARTUP);
     bbr.on_ack(&slow(5_051, 3, 30));

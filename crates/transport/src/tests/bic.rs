@@ -1,6 +1,6 @@
 //! BIC: what a round trip adds, and the way back to the largest window.
 
-use super::congestion::{after_one_loss, cwnd, internal};
+use super::congestion::{after_one_loss, cwnd};
 use super::dctcp::acked;
 use super::*;
 use crate::congestion::{AckEvent, CongestionEvent, Control, Signal};
@@ -12,7 +12,7 @@ fn lose(bic: &mut Control) {
 
 /// A window of `cwnd` beyond slow start, after a loss at `max` segments if that is above 0.
 fn at(max: u64, cwnd: u64) -> Control {
-    let mut bic = (find("bic").expect("in the registry").build)(&parameters(MSS));
+    let mut bic = (find("bic").expect("in the registry").build)(&parameters(MSS), &Keys::default());
     if max > 0 {
         bic.set_cwnd(segments(max));
         lose(&mut bic);
@@ -84,7 +84,7 @@ fn a_loss_keeps_four_fifths_and_a_second_one_below_the_maximum_lowers_it() {
 }
 
 fn internal_of_max(bic: &Control) -> f64 {
-    super::congestion::internal_of(bic, "w_max_segments")
+    internal_of(bic, "w_max_segments")
 }
 
 #[test]

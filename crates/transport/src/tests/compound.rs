@@ -1,6 +1,6 @@
 //! Compound TCP: the second window, and what both come to.
 
-use super::congestion::{internal_of, mean_window};
+use super::congestion::mean_window;
 use super::dctcp::acked;
 use super::*;
 use crate::congestion::{AckEvent, CongestionEvent, Control, Parameters, Signal};
@@ -10,9 +10,10 @@ use crate::CongestionControl;
 /// smallest of 100 ms makes of the second window.
 fn after_round_trip(cwnd: u64, rtt: Span) -> Control {
     let parameters = Parameters { initial_window: Packets::new(cwnd), ..parameters(MSS) };
-    let mut compound = (find("compound").expect("in the registry").build)(&parameters);
+    let mut compound = (find("compound").expect("in the registry").build)(&parameters, &Keys::default());
     compound.set_ssthresh(segments(cwnd));
-    let ack = |una| AckEvent { rtt: Some(rtt), min_rtt: ms(100), may_grow: true, ..acked(1, una, una + cwnd, false) };
+    let ack =
+        |una| AckEvent { rtt: Rtt { min: ms(100), ..steady(rtt) }, may_grow: true, ..acked(1, una, una + cwnd, false) };
     // The first sample begins a round trip; what ends it comes with the acknowledgement of what is sent then.
     compound.on_ack(&AckEvent { may_grow: false, ..ack(1) });
     compound.on_ack(&ack(cwnd + 2));
@@ -39,8 +40,11 @@ fn a_queue_of_thirty_segments_takes_the_second_window_back() {
     let mut compound = after_round_trip(100, ms(100));
     let before = windows(&compound).1;
     // 102.96 (1 - 100/150) = 34.3 segments wait: more than the second window has.
-    let ack =
-        |una| AckEvent { rtt: Some(ms(150)), min_rtt: ms(100), may_grow: true, ..acked(1, una, una + 100, false) };
+    let ack = |una| AckEvent {
+        rtt: Rtt { min: ms(100), ..steady(ms(150)) },
+        may_grow: true,
+        ..acked(1, una, una + 100, false)
+    };
     compound.on_ack(&ack(300));
     assert!(before > 2.9 && windows(&compound).1 == 0.0);
 }

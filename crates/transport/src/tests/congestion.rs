@@ -10,20 +10,6 @@ pub(super) fn every_segment() -> ReceiverConfig {
     ReceiverConfig { ack_every: Packets::new(1), ..ReceiverConfig::default() }
 }
 
-pub(super) fn internal_of(control: &dyn CongestionControl, wanted: &str) -> f64 {
-    let mut found = f64::NAN;
-    control.internals(&mut |name, value| {
-        if name == wanted {
-            found = value;
-        }
-    });
-    found
-}
-
-pub(super) fn internal(path: &Path, wanted: &str) -> f64 {
-    internal_of(path.sender.congestion_control(), wanted)
-}
-
 pub(super) fn cwnd(path: &Path) -> f64 {
     path.sender.cwnd().get() as f64 / MSS as f64
 }
@@ -256,12 +242,11 @@ fn hystart_looks_at_the_window_of_a_reduction() {
     // taken of a new round trip, the ninth tells (60 > 20 + 20/8, at least 4): the threshold becomes the window that the
     // reduction has reached.
     for (window, expected) in [(50, 50), (80, 70)] {
-        let parameters = Parameters { keys: hystart(true), initial_window: Packets::new(100), ..parameters(MSS) };
-        let mut cubic = (find("cubic").expect("in the registry").build)(&parameters);
+        let parameters = Parameters { initial_window: Packets::new(100), ..parameters(MSS) };
+        let mut cubic = (find("cubic").expect("in the registry").build)(&parameters, &hystart(true));
         let ack = |rtt, una, cwnd| AckEvent {
-            rtt: Some(rtt),
+            rtt: Rtt { smoothed: ms(60), ..steady(rtt) },
             cwnd: segments(cwnd),
-            srtt: ms(60),
             ..acked(1, una, una + 100, false)
         };
         cubic.on_ack(&ack(ms(20), 1, 100));

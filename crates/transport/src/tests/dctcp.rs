@@ -1,7 +1,7 @@
 //! DCTCP: what the receiver says of marks, and what the sender makes of it.
 
 use super::*;
-use crate::congestion::{dctcp::Dctcp, AckEvent, CongestionEvent, Phase, Signal};
+use crate::congestion::{dctcp::Dctcp, AckEvent, CongestionEvent, Signal};
 use crate::{AckAction, CongestionControl, Data, EcnFeedback, Ect, Receiver, ReceiverConfig};
 
 fn accurate() -> ReceiverConfig {
@@ -63,44 +63,7 @@ fn bytes_acknowledged_with_ece_are_the_bytes_marked() {
 
 /// An acknowledgement of `n` segments up to `una`, with `next` sent.
 pub(super) fn acked(n: u64, una: u64, next: u64, ece: bool) -> AckEvent {
-    AckEvent {
-        now: at_ms(0),
-        acked: segments(n),
-        acked_packets: Packets::new(n),
-        sacked: Bytes::ZERO,
-        sacked_packets: Packets::ZERO,
-        rtt: None,
-        min_rtt: Span::MAX,
-        srtt: Span::ZERO,
-        one_way_delay: None,
-        rate: None,
-        delivered: segments(una),
-        in_flight: segments(next - una),
-        prior_in_flight: segments(next - una + n),
-        departs_in: Span::ZERO,
-        lost: Bytes::ZERO,
-        total_lost: Bytes::ZERO,
-        phase: Phase::Open,
-        una: una * MSS,
-        next: next * MSS,
-        may_grow: false,
-        cwnd: Bytes::new(0),
-        timeout_over: None,
-        cwnd_limited: true,
-        app_limited: false,
-        ce_packets: Packets::new(if ece { n } else { 0 }),
-        ce_bytes: segments(if ece { n } else { 0 }),
-    }
-}
-
-fn internal(dctcp: &Dctcp, wanted: &str) -> f64 {
-    let mut found = f64::NAN;
-    dctcp.internals(&mut |name, value| {
-        if name == wanted {
-            found = value;
-        }
-    });
-    found
+    AckEvent { may_grow: false, ce: amount(if ece { n } else { 0 }, MSS), ..event(0, MSS, n, una, next) }
 }
 
 fn after(mut dctcp: Dctcp, signal: Signal) -> u64 {
@@ -111,7 +74,7 @@ fn after(mut dctcp: Dctcp, signal: Signal) -> u64 {
 #[test]
 fn alpha_is_the_average_share_of_marked_bytes_a_window() {
     let mut dctcp = Dctcp::new(&parameters(MSS));
-    let alpha = |dctcp: &Dctcp| internal(dctcp, "alpha");
+    let alpha = |dctcp: &Dctcp| internal_of(dctcp, "alpha");
     assert_eq!(alpha(&dctcp), 1.0);
     // The first acknowledgement ends the first window: alpha = 15/16 + 0; the next ends with what was sent by then.
     dctcp.on_ack(&acked(2, 2, 12, false));
@@ -124,7 +87,7 @@ fn alpha_is_the_average_share_of_marked_bytes_a_window() {
     let expected = 0.9375 * 15.0 / 16.0 + 4.0 / 11.0 / 16.0;
     assert!((alpha(&dctcp) - expected).abs() < 1e-15);
     // Segments SACKed were delivered too: 3 of 12 marked.
-    dctcp.on_ack(&AckEvent { sacked: segments(3), ce_bytes: segments(3), ..acked(0, 13, 24, true) });
+    dctcp.on_ack(&AckEvent { sacked: amount(3, MSS), ce: amount(3, MSS), ..acked(0, 13, 24, true) });
     dctcp.on_ack(&acked(9, 25, 30, false));
     assert!((alpha(&dctcp) - (expected * 15.0 / 16.0 + 0.25 / 16.0)).abs() < 1e-15);
 }

@@ -3,61 +3,21 @@
 use super::*;
 use crate::congestion::{
     ledbat::{self, Ledbat},
-    AckEvent, CongestionEvent, Keys, Parameters, Phase, Signal,
+    AckEvent, CongestionEvent, Keys, Phase, Signal,
 };
 use crate::{CongestionControl, ReceiverConfig};
 use sojourn_units::BitRate;
 
 /// `n` segments of 1000 B acknowledged after a one-way delay of `delay` ms, `flight` segments in flight before.
 fn acked(at: u64, n: u64, delay: u64, flight: u64) -> AckEvent {
-    AckEvent {
-        now: at_ms(at),
-        acked: Bytes::new(1000 * n),
-        acked_packets: Packets::new(n),
-        sacked: Bytes::ZERO,
-        sacked_packets: Packets::ZERO,
-        rtt: Some(ms(2 * delay)),
-        min_rtt: ms(20),
-        srtt: ms(20),
-        one_way_delay: Some(ms(delay)),
-        rate: None,
-        delivered: Bytes::ZERO,
-        in_flight: Bytes::new(1000 * (flight - n)),
-        prior_in_flight: Bytes::new(1000 * flight),
-        departs_in: Span::ZERO,
-        lost: Bytes::ZERO,
-        total_lost: Bytes::ZERO,
-        phase: Phase::Open,
-        una: 0,
-        next: 0,
-        may_grow: true,
-        cwnd: Bytes::new(0),
-        timeout_over: None,
-        cwnd_limited: true,
-        app_limited: false,
-        ce_packets: Packets::ZERO,
-        ce_bytes: Bytes::ZERO,
-    }
-}
-
-fn of(control: &dyn CongestionControl, wanted: &str) -> f64 {
-    let mut found = f64::NAN;
-    control.internals(&mut |name, value| {
-        if name == wanted {
-            found = value;
-        }
-    });
-    found
-}
-
-fn near(value: f64, expected: f64) {
-    assert!((value - expected).abs() < 1e-9 * expected.abs().max(1.0), "{value}, not {expected}");
+    let rtt = Rtt { sample: Some(ms(2 * delay)), one_way: Some(ms(delay)), ..steady(ms(20)) };
+    AckEvent { rtt, ..event(at, 1000, n, n, flight) }
 }
 
 #[test]
 fn the_window_by_hand() {
-    let mut ledbat = Ledbat::new(&parameters(1000));
-    let cwnd = |ledbat: &Ledbat| of(ledbat, "cwnd_bytes");
+    let mut ledbat = Ledbat::new(&parameters(1000), ledbat::Keys::default());
+    let cwnd = |ledbat: &Ledbat| internal_of(ledbat, "cwnd_bytes");
     // No queue: off_target 1, 5 of 10 segments acknowledged: half a segment.
     ledbat.on_ack(&acked(1, 5, 10, 10));
     near(cwnd(&ledbat), 10_500.0);
@@ -68,10 +28,10 @@ fn the_window_by_hand() {
         ledbat.on_ack(&acked(2, 1, 60, 11));
         near(cwnd(&ledbat), expected);
     }
-    near(of(&ledbat, "queueing_delay_s"), 0.05);
+    near(internal_of(&ledbat, "queueing_delay_s"), 0.05);
     // 210 ms, four times: off_target (100 - 200)/100 = -1.
     for _ in 0..3 {
-        ledbat.on_ack(&AckEvent { acked: Bytes::new(1), ..acked(3, 1, 210, 11) });
+        ledbat.on_ack(&AckEvent { acked: amount(1, 1), ..acked(3, 1, 210, 11) });
     }
     let before = cwnd(&ledbat);
     ledbat.on_ack(&acked(3, 4, 210, 11));
@@ -87,34 +47,33 @@ fn the_window_by_hand() {
 fn gain_and_target_scale_it() {
     // RFC 7928, section 5.4: target 5 ms, gain 10.
     let ledbat = ledbat::Keys { ledbat_target: ms(5), ledbat_gain: 10.0, ..Default::default() };
-    let p = Parameters { keys: Keys { ledbat, ..Keys::default() }, ..parameters(1000) };
-    let mut ledbat = Ledbat::new(&p);
+    let mut ledbat = Ledbat::new(&parameters(1000), ledbat);
     ledbat.on_ack(&acked(1, 1, 10, 100));
-    near(of(&ledbat, "cwnd_bytes"), 11_000.0);
+    near(internal_of(&ledbat, "cwnd_bytes"), 11_000.0);
     for _ in 0..3 {
         ledbat.on_ack(&AckEvent { phase: Phase::Recovery, ..acked(1, 1, 12, 100) });
     }
     // 2 ms of 5 ms: 0.6 * 10 / 11 of a segment.
     ledbat.on_ack(&acked(1, 1, 12, 100));
-    near(of(&ledbat, "cwnd_bytes"), 11_000.0 + 0.6 * 10.0 * 1000.0 / 11.0);
+    near(internal_of(&ledbat, "cwnd_bytes"), 11_000.0 + 0.6 * 10.0 * 1000.0 / 11.0);
 }
 
 #[test]
 fn the_base_delay_is_forgotten_after_ten_minutes() {
-    let mut ledbat = Ledbat::new(&parameters(1000));
+    let mut ledbat = Ledbat::new(&parameters(1000), ledbat::Keys::default());
     ledbat.on_ack(&acked(0, 1, 10, 10));
     // The least of minute 0 is among the last ten until minute 10 begins.
     for second in 1..600 {
         ledbat.on_ack(&acked(second * 1000, 1, 30, 10));
     }
-    near(of(&ledbat, "queueing_delay_s"), 0.02);
+    near(internal_of(&ledbat, "queueing_delay_s"), 0.02);
     ledbat.on_ack(&acked(600_000, 1, 30, 10));
-    near(of(&ledbat, "queueing_delay_s"), 0.0);
+    near(internal_of(&ledbat, "queueing_delay_s"), 0.0);
 }
 
 #[test]
 fn loss_halves_and_a_timeout_leaves_one_segment() {
-    let mut ledbat = Ledbat::new(&parameters(1000));
+    let mut ledbat = Ledbat::new(&parameters(1000), ledbat::Keys::default());
     let event = CongestionEvent { now: at_ms(1), signal: Signal::Loss, in_flight: Bytes::new(10_000) };
     ledbat.on_congestion(&event);
     assert_eq!(ledbat.ssthresh(), Bytes::new(5_000));
@@ -133,21 +92,20 @@ fn loss_halves_and_a_timeout_leaves_one_segment() {
 #[test]
 fn slow_start_is_an_option_that_ends_at_three_quarters_of_the_target() {
     let ledbat = ledbat::Keys { ledbat_slow_start: true, ..Default::default() };
-    let p = Parameters { keys: Keys { ledbat, ..Keys::default() }, ..parameters(1000) };
-    let mut ledbat = Ledbat::new(&p);
+    let mut ledbat = Ledbat::new(&parameters(1000), ledbat);
     ledbat.on_ack(&acked(1, 5, 10, 10));
-    near(of(&ledbat, "cwnd_bytes"), 15_000.0);
+    near(internal_of(&ledbat, "cwnd_bytes"), 15_000.0);
     for _ in 0..4 {
         ledbat.on_ack(&AckEvent { phase: Phase::Recovery, ..acked(2, 1, 85, 15) });
     }
     // 75 ms is not above 75 ms.
     ledbat.on_ack(&acked(2, 1, 85, 15));
-    near(of(&ledbat, "cwnd_bytes"), 16_000.0);
+    near(internal_of(&ledbat, "cwnd_bytes"), 16_000.0);
     for _ in 0..4 {
         ledbat.on_ack(&AckEvent { phase: Phase::Recovery, ..acked(2, 1, 90, 15) });
     }
     ledbat.on_ack(&acked(2, 1, 90, 16));
-    near(of(&ledbat, "cwnd_bytes"), 16_000.0 + 0.2 * 1000.0 / 16.0);
+    near(internal_of(&ledbat, "cwnd_bytes"), 16_000.0 + 0.2 * 1000.0 / 16.0);
     assert_eq!(ledbat.ssthresh(), Bytes::new(16_000));
 }
 
@@ -162,7 +120,7 @@ fn alone_it_approaches_its_target_exponentially() {
     let mut path = Path::new(config, receiver, ms(40));
     path.bottleneck = Some((BitRate::from_bit_s(12_000_000), 1_000));
     path.run(at_ms(9_000));
-    let queue = of(path.sender.congestion_control(), "queueing_delay_s");
+    let queue = internal_of(path.sender.congestion_control(), "queueing_delay_s");
     // The last segment of growth is not reached in whole: a packet's time.
     assert!((queue - 0.02).abs() <= 0.001, "{queue}");
     assert!((path.sender.cwnd().get() as f64 / MSS as f64 - 61.0).abs() < 1.5, "{}", path.sender.cwnd());

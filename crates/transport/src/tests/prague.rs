@@ -1,59 +1,21 @@
 //! Prague: alpha, its answers, and the rates that follow, which no RTT below the reference changes.
 
 use super::*;
-use crate::congestion::{prague::Prague, AckEvent, CongestionEvent, Phase, Signal};
+use crate::congestion::{
+    prague::{self, Prague},
+    AckEvent, CongestionEvent, Signal,
+};
 use crate::{CongestionControl, EcnFeedback, Ect, ReceiverConfig};
 use sojourn_units::BitRate;
 
 /// At `at` ms, `n` segments of 1000 B acknowledged up to `una`, `marked` of them marked, and sent up to `next`; the RTT is `rtt` ms.
 fn acked(at: u64, n: u64, una: u64, next: u64, marked: u64, rtt: u64) -> AckEvent {
-    AckEvent {
-        now: at_ms(at),
-        acked: Bytes::new(1000 * n),
-        acked_packets: Packets::new(n),
-        sacked: Bytes::ZERO,
-        sacked_packets: Packets::ZERO,
-        rtt: Some(ms(rtt)),
-        min_rtt: ms(rtt),
-        srtt: ms(rtt),
-        one_way_delay: None,
-        rate: None,
-        delivered: Bytes::new(1000 * una),
-        in_flight: Bytes::new(1000 * (next - una)),
-        prior_in_flight: Bytes::new(1000 * (next - una + n)),
-        departs_in: Span::ZERO,
-        lost: Bytes::ZERO,
-        total_lost: Bytes::ZERO,
-        phase: Phase::Open,
-        una: 1000 * una,
-        next: 1000 * next,
-        may_grow: true,
-        cwnd: Bytes::new(0),
-        timeout_over: None,
-        cwnd_limited: true,
-        app_limited: false,
-        ce_packets: Packets::new(marked),
-        ce_bytes: Bytes::new(1000 * marked),
-    }
-}
-
-fn internal(prague: &Prague, wanted: &str) -> f64 {
-    let mut found = f64::NAN;
-    prague.internals(&mut |name, value| {
-        if name == wanted {
-            found = value;
-        }
-    });
-    found
-}
-
-fn near(value: f64, expected: f64) {
-    assert!((value - expected).abs() < 1e-9 * expected.abs().max(1.0), "{value}, not {expected}");
+    AckEvent { ce: amount(marked, 1000), rtt: steady(ms(rtt)), ..event(at, 1000, n, una, next) }
 }
 
 /// Out of slow start at a window of 10 segments, some rounds old, with this RTT in ms; returns the time.
 fn settled(rtt: u64) -> (Prague, u64) {
-    let mut prague = Prague::new(&parameters(1000));
+    let mut prague = Prague::new(&parameters(1000), prague::Keys::default());
     prague.set_ssthresh(Bytes::new(10_000));
     let mut at = 0;
     for round in 1..=5 {
@@ -66,57 +28,57 @@ fn settled(rtt: u64) -> (Prague, u64) {
 
 #[test]
 fn the_first_mark_halves_and_ends_slow_start() {
-    let mut prague = Prague::new(&parameters(1000));
+    let mut prague = Prague::new(&parameters(1000), prague::Keys::default());
     prague.on_ack(&acked(50, 2, 2, 14, 0, 50));
-    near(internal(&prague, "cwnd_bytes"), 12_000.0);
+    near(internal_of(&prague, "cwnd_bytes"), 12_000.0);
     // Two of four marked: two segments grow, and alpha is still 1.
     prague.on_ack(&acked(51, 4, 6, 16, 2, 50));
-    near(internal(&prague, "cwnd_bytes"), 7_000.0);
+    near(internal_of(&prague, "cwnd_bytes"), 7_000.0);
     assert_eq!(prague.ssthresh(), Bytes::new(7_000));
     // No second answer within the round trip; the unmarked one of two earns 1/7 of a segment at once.
     prague.on_ack(&acked(60, 2, 8, 17, 1, 50));
-    near(internal(&prague, "cwnd_bytes"), 7_000.0 + 1_000.0 / 7.0);
+    near(internal_of(&prague, "cwnd_bytes"), 7_000.0 + 1_000.0 / 7.0);
 }
 
 #[test]
 fn alpha_is_the_average_share_of_marked_packets_a_round() {
     let (mut prague, at) = settled(50);
-    near(internal(&prague, "alpha"), 1.0);
+    near(internal_of(&prague, "alpha"), 1.0);
     // A round ends when what was sent at its start is acknowledged and the RTT is over: 1 of 2 marked, 1 - 0.5/16.
     prague.on_ack(&acked(at + 50, 2, 7, 20, 1, 50));
-    near(internal(&prague, "alpha"), 1.0 - 0.5 / 16.0);
+    near(internal_of(&prague, "alpha"), 1.0 - 0.5 / 16.0);
     // Before 20 is acknowledged nothing changes; then 3 of 13.
     prague.on_ack(&acked(at + 110, 12, 19, 30, 3, 50));
-    near(internal(&prague, "alpha"), 1.0 - 0.5 / 16.0);
+    near(internal_of(&prague, "alpha"), 1.0 - 0.5 / 16.0);
     prague.on_ack(&acked(at + 111, 1, 20, 31, 0, 50));
     let expected = (1.0 - 0.5 / 16.0) * 15.0 / 16.0 + 3.0 / 13.0 / 16.0;
-    near(internal(&prague, "alpha"), expected);
+    near(internal_of(&prague, "alpha"), expected);
 }
 
 #[test]
 fn below_the_reference_the_increase_is_squared_and_rounds_are_longer() {
     for (rtt, increase, virtual_ms) in [(50, 1.0, 50.0), (25, 1.0, 25.0), (10, 0.16, 25.0), (5, 0.04, 25.0)] {
         let (mut prague, at) = settled(rtt);
-        near(internal(&prague, "virtual_rtt_s") * 1e3, virtual_ms);
+        near(internal_of(&prague, "virtual_rtt_s") * 1e3, virtual_ms);
         // A window of ten acknowledged at once.
         prague.on_ack(&acked(at + 1, 10, 16, 26, 0, rtt));
-        near(internal(&prague, "cwnd_bytes"), 10_000.0 + 1_000.0 * increase);
+        near(internal_of(&prague, "cwnd_bytes"), 10_000.0 + 1_000.0 * increase);
     }
     // A reduction holds for the virtual round trip: 10 ms later the next is not due, 25 ms later it is.
     let (mut prague, at) = settled(10);
     prague.on_ack(&acked(at + 1, 1, 7, 8, 1, 10));
-    let once = internal(&prague, "cwnd_bytes");
+    let once = internal_of(&prague, "cwnd_bytes");
     near(once, 5_000.0);
     prague.on_ack(&acked(at + 12, 1, 9, 10, 1, 10));
-    near(internal(&prague, "cwnd_bytes"), once);
-    let alpha = internal(&prague, "alpha");
+    near(internal_of(&prague, "cwnd_bytes"), once);
+    let alpha = internal_of(&prague, "alpha");
     prague.on_ack(&acked(at + 26, 1, 11, 12, 1, 10));
-    near(internal(&prague, "cwnd_bytes"), once * (1.0 - alpha / 2.0));
+    near(internal_of(&prague, "cwnd_bytes"), once * (1.0 - alpha / 2.0));
 }
 
 #[test]
 fn loss_halves_and_two_segments_are_the_least() {
-    let mut prague = Prague::new(&parameters(1000));
+    let mut prague = Prague::new(&parameters(1000), prague::Keys::default());
     let event = CongestionEvent { now: at_ms(1), signal: Signal::Loss, in_flight: Bytes::new(10_000) };
     prague.on_congestion(&event);
     assert_eq!(prague.ssthresh(), Bytes::new(5_000));
@@ -131,7 +93,7 @@ fn loss_halves_and_two_segments_are_the_least() {
 
 #[test]
 fn pacing_by_hand() {
-    let mut prague = Prague::new(&parameters(1000));
+    let mut prague = Prague::new(&parameters(1000), prague::Keys::default());
     assert_eq!(prague.pacing_rate(), None);
     prague.on_ack(&acked(50, 2, 2, 14, 0, 50));
     // 12 segments of 1052 B each 50 ms are 2.01984 Mbit/s; twice that in slow start.

@@ -78,17 +78,17 @@ fn the_sample_is_that_of_the_segment_sent_last_and_says_if_it_was_sent_again() {
     path.fate = Box::new(drop_once(&[30]));
     path.run(at_ms(500));
     let seen = events(&witness);
-    let again: Vec<_> = seen.iter().filter(|e| e.rate.is_some_and(|r| r.retransmitted)).collect();
+    let again: Vec<_> = seen.iter().filter(|e| e.delivery.rate.is_some_and(|r| r.retransmitted)).collect();
     // The acknowledgement that the retransmission brings, and no other.
     assert_eq!(again.len(), 1);
-    let sample = again[0].rate.expect("just seen");
+    let sample = again[0].delivery.rate.expect("just seen");
     let resent = path.sent.iter().find(|(_, d)| d.has(Data::RETRANSMIT)).map(|(at, _)| *at).expect("sent again");
     // What had been delivered when it was sent again, not at first: all acknowledged by then.
-    let by_then = seen.iter().filter(|e| e.now <= resent).map(|e| e.delivered).max();
+    let by_then = seen.iter().filter(|e| e.now <= resent).map(|e| e.delivery.total).max();
     assert_eq!(Some(sample.prior_delivered), by_then);
     // 20 segments in flight share 12 Mbit/s, a millisecond each: 1448 B a millisecond, or the window a round trip of 41 ms.
     let expected = 20.0 * 1448.0 * 8.0 / 0.041;
-    let rate = seen.last().and_then(|e| e.rate).map_or(0.0, |r| r.rate().bit_s() as f64);
+    let rate = seen.last().and_then(|e| e.delivery.rate).map_or(0.0, |r| r.rate().bit_s() as f64);
     assert!((rate / expected - 1.0).abs() < 0.03, "{rate}, not {expected}");
 }
 
@@ -101,13 +101,13 @@ fn samples_are_the_applications_until_all_sent_before_it_had_more_is_delivered()
     path.sender.write(segments(200));
     path.run(at_ms(400));
     let seen = events(&witness);
-    let limited: Vec<bool> = seen.iter().map(|e| e.rate.is_some_and(|r| r.app_limited)).collect();
+    let limited: Vec<bool> = seen.iter().map(|e| e.delivery.rate.is_some_and(|r| r.app_limited)).collect();
     // The first five were sent before anyone knew; the next fifteen fill the window while the bubble is in the pipe (its end
     // is five delivered, passed by the sixth): so are the five more that the acknowledgements of the first five let out.
     assert_eq!(limited.iter().position(|l| *l), Some(5));
     assert_eq!(limited.iter().filter(|l| **l).count(), 15 + 5);
     assert!(limited[5..25].iter().all(|l| *l));
     // And `now` follows the bubble itself.
-    let bubble: Vec<bool> = seen.iter().map(|e| e.app_limited).collect();
+    let bubble: Vec<bool> = seen.iter().map(|e| e.delivery.app_limited).collect();
     assert_eq!(bubble.iter().filter(|l| **l).count(), 5);
 }

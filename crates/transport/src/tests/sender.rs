@@ -335,7 +335,7 @@ struct Paced(Option<AckEvent>, u64);
 impl CongestionControl for Paced {
     fn on_ack(&mut self, ack: &AckEvent) {
         self.0 = Some(*ack);
-        self.1 += (ack.acked + ack.sacked).get();
+        self.1 += ack.newly_delivered().get();
     }
     fn on_congestion(&mut self, _: &CongestionEvent) {}
     fn on_rto(&mut self, _: Instant, _: Bytes) {}
@@ -358,24 +358,14 @@ impl CongestionControl for Paced {
     }
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         if let Some(event) = self.0 {
-            let rate = event.rate.map_or(0.0, |r| r.rate().bit_s() as f64);
+            let rate = event.delivery.rate.map_or(0.0, |r| r.rate().bit_s() as f64);
             see("rate_bit_s", rate);
-            see("app_limited", f64::from(u8::from(event.rate.is_some_and(|r| r.app_limited))));
-            see("delivered_bytes", event.delivered.get() as f64);
+            see("app_limited", f64::from(u8::from(event.delivery.rate.is_some_and(|r| r.app_limited))));
+            see("delivered_bytes", event.delivery.total.get() as f64);
             see("sum_bytes", self.1 as f64);
-            see("one_way_delay_ms", event.one_way_delay.map_or(0.0, Span::millis));
+            see("one_way_delay_ms", event.rtt.one_way.map_or(0.0, Span::millis));
         }
     }
-}
-
-fn internal(path: &Path, wanted: &str) -> f64 {
-    let mut found = f64::NAN;
-    path.sender.congestion_control().internals(&mut |name, value| {
-        if name == wanted {
-            found = value;
-        }
-    });
-    found
 }
 
 #[test]

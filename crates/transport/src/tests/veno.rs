@@ -1,6 +1,6 @@
 //! Veno: losses with a queue and without, and the window that follows from either.
 
-use super::congestion::{every_segment, internal_of, mean_window};
+use super::congestion::{every_segment, mean_window};
 use super::dctcp::acked;
 use super::*;
 use crate::congestion::{AckEvent, CongestionEvent, Control, Signal};
@@ -8,11 +8,11 @@ use crate::{CongestionControl, Data};
 
 /// A window of 100 segments beyond slow start, with a smallest RTT of 100 ms and a last one of `rtt` ms.
 fn settled(rtt: u64) -> Control {
-    let mut veno = (find("veno").expect("in the registry").build)(&parameters(MSS));
+    let mut veno = (find("veno").expect("in the registry").build)(&parameters(MSS), &Keys::default());
     veno.set_cwnd(segments(100));
     veno.set_ssthresh(segments(100));
     for sample in [100, rtt] {
-        veno.on_ack(&AckEvent { rtt: Some(ms(sample)), ..acked(1, 1, 101, false) });
+        veno.on_ack(&AckEvent { rtt: steady(ms(sample)), ..acked(1, 1, 101, false) });
     }
     veno
 }
@@ -39,14 +39,14 @@ fn growth_is_a_segment_a_round_trip_or_every_second_one() {
     for (rtt, acks, expected) in [(103, 99, 100), (103, 100, 101), (104, 100, 100), (104, 199, 100), (104, 200, 101)] {
         let mut veno = settled(rtt);
         for _ in 0..acks {
-            veno.on_ack(&AckEvent { rtt: Some(ms(rtt)), may_grow: true, ..acked(1, 1, 101, false) });
+            veno.on_ack(&AckEvent { rtt: steady(ms(rtt)), may_grow: true, ..acked(1, 1, 101, false) });
         }
         assert_eq!(veno.cwnd(), segments(expected), "{rtt} ms, {acks} acknowledged");
     }
     // Slow start is Reno's, queue or not.
     let mut veno = settled(200);
     veno.set_ssthresh(segments(150));
-    veno.on_ack(&AckEvent { rtt: Some(ms(200)), may_grow: true, ..acked(40, 1, 101, false) });
+    veno.on_ack(&AckEvent { rtt: steady(ms(200)), may_grow: true, ..acked(40, 1, 101, false) });
     assert_eq!(veno.cwnd(), segments(140));
 }
 

@@ -1,6 +1,6 @@
 //! Westwood+: the bandwidth that it measures, and the window that follows from it after a loss.
 
-use super::congestion::{every_segment, internal_of};
+use super::congestion::every_segment;
 use super::dctcp::acked;
 use super::*;
 use crate::congestion::{AckEvent, CongestionEvent, Control, Signal};
@@ -12,12 +12,12 @@ fn event(signal: Signal) -> CongestionEvent {
 }
 
 fn westwood() -> Control {
-    (find("westwood").expect("in the registry").build)(&parameters(MSS))
+    (find("westwood").expect("in the registry").build)(&parameters(MSS), &Keys::default())
 }
 
 /// `n` segments acknowledged at `at` ms, with an RTT of `rtt` ms over a smallest of 80 ms.
 fn ack(at: u64, n: u64, rtt: u64) -> AckEvent {
-    AckEvent { now: at_ms(at), srtt: ms(rtt), min_rtt: ms(80), ..acked(n, at, at + 10, false) }
+    AckEvent { now: at_ms(at), rtt: Rtt { min: ms(80), ..steady(ms(rtt)) }, ..acked(n, at, at + 10, false) }
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn the_bandwidth_is_filtered_once_a_round_trip() {
     westwood.on_ack(&ack(200, 6, 100));
     assert!((segments_s(&westwood) - 100.0).abs() < 1e-9);
     // SACKed ones were delivered, too: 10 + 5 in 120 ms are 125 a second; 0.9 * 100 + 0.1 * 125.
-    westwood.on_ack(&AckEvent { sacked: segments(5), ..ack(320, 10, 120) });
+    westwood.on_ack(&AckEvent { sacked: amount(5, MSS), ..ack(320, 10, 120) });
     assert!((segments_s(&westwood) - 102.5).abs() < 1e-9, "{}", segments_s(&westwood));
 }
 

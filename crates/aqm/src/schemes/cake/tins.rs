@@ -3,11 +3,13 @@
 use super::flows::{Flow, Lists, Set};
 use super::stats::TinStats;
 use super::ways::Ways;
-use super::{Params, MTU};
 use crate::schemes::cobalt::{self, Control};
 use crate::{Backlog, Cx};
 use alloc::vec::Vec;
-use sojourn_units::{BitRate, Instant, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Span};
+
+/// A full frame.
+pub(super) const MTU: Bytes = Bytes::new(1514);
 
 crate::choice! {
     /// How DSCPs are sorted into tins.
@@ -135,16 +137,16 @@ pub(super) struct Tin {
 }
 
 impl Tin {
-    pub(super) fn new(params: &Params, share: Share) -> Self {
+    /// A tin with a share of `bandwidth`; `rtt` gives COBALT's target and interval, and `cobalt` the rest of it.
+    pub(super) fn new(share: Share, bandwidth: Option<BitRate>, rtt: Span, cobalt: &cobalt::Params) -> Self {
         let (parts, of) = share.fraction;
-        let rate = params.bandwidth.map(|rate| (u128::from(rate.bit_s()) * u128::from(parts) / u128::from(of)) as u64);
+        let rate = bandwidth.map(|rate| (u128::from(rate.bit_s()) * u128::from(parts) / u128::from(of)) as u64);
         let rate = rate.map(|bit_s| BitRate::from_bit_s(bit_s.max(512)));
         let frame = rate.map_or(Span::ZERO, |rate| rate.time_for(MTU));
-        let least = params.rtt / 20;
+        let least = rtt / 20;
         let target = (frame * 3 / 2).max(least);
-        let interval = (params.rtt + target.saturating_sub(least)).max(target * 2);
-        let defaults = cobalt::Params::default();
-        let cobalt = cobalt::Params { target, interval, ecn: params.ecn, control_law: params.control_law, ..defaults };
+        let interval = (rtt + target.saturating_sub(least)).max(target * 2);
+        let cobalt = cobalt::Params { target, interval, ..cobalt.clone() };
         Self {
             share: share.weight,
             quantum: rate.map_or(1514, |rate| (rate.bit_s() / 8 / 4096).clamp(300, 1514) as u32),

@@ -1,10 +1,54 @@
 //! Set-associative hashing: a flow's queue is in one of 8 places, and so are the counts of its hosts.
 
 use super::flows::{Flow, Set};
-use super::{Cake, FlowMode};
 use crate::Packet;
 use alloc::vec;
 use alloc::vec::Vec;
+
+crate::choice! {
+    /// Between what the rate is shared: hosts, flows, or both.
+    pub enum FlowMode {
+        /// Nothing is isolated: each tin has one queue.
+        Flowblind = "flowblind",
+        /// Source hosts.
+        Srchost = "srchost",
+        /// Destination hosts.
+        Dsthost = "dsthost",
+        /// Pairs of hosts.
+        Hosts = "hosts",
+        /// Flows by their five-tuple.
+        Flows = "flows",
+        /// Source hosts, and flows within each.
+        DualSrchost = "dual-srchost",
+        /// Destination hosts, and flows within each.
+        DualDsthost = "dual-dsthost",
+        /// Source hosts and destination hosts, and flows within each.
+        TripleIsolate = "triple-isolate",
+    }
+}
+
+impl FlowMode {
+    /// Source hosts share the bandwidth, whatever their flows.
+    fn isolates_sources(self) -> bool {
+        matches!(self, Self::DualSrchost | Self::TripleIsolate)
+    }
+
+    fn isolates_destinations(self) -> bool {
+        matches!(self, Self::DualDsthost | Self::TripleIsolate)
+    }
+
+    /// The hash of a packet's flow.
+    #[inline]
+    pub(super) fn hash(self, packet: &Packet, seed: u64) -> u32 {
+        match self {
+            Self::Flowblind => 0,
+            Self::Srchost => mix(packet.source, 1, seed),
+            Self::Dsthost => mix(packet.destination, 2, seed),
+            Self::Hosts => mix(packet.source, 1, seed) ^ mix(packet.destination, 2, seed),
+            _ => mix(packet.flow, 0, seed),
+        }
+    }
+}
 
 /// Queues of a tin, and places for hosts.
 const PLACES: usize = 1024;
@@ -83,14 +127,14 @@ impl Ways {
 
     /// The queue of a flow that is where its hash points, and not idle: of most packets.
     #[inline]
-    fn at_once(&self, flows: &[Flow], hash: u32) -> Option<usize> {
+    pub fn at_once(&self, flows: &[Flow], hash: u32) -> Option<usize> {
         let place = self.places.get(hash as usize % PLACES).filter(|place| place.tag == hash)?;
         let flow = flows.get(place.queue as usize)?;
         (flow.set != Set::Idle).then_some(place.queue as usize)
     }
 
     /// The place for a flow, and whether its hosts have to be looked up.
-    fn place(&mut self, flows: &[Flow], hash: u32) -> (usize, bool) {
+    pub fn place(&mut self, flows: &[Flow], hash: u32) -> (usize, bool) {
         if self.places.is_empty() {
             self.places = vec![Place { tag: 0, queue: NONE }; PLACES];
         }
@@ -110,6 +154,34 @@ impl Ways {
         self.places[at].tag = hash;
         (at, true)
     }
+
+    /// The queue that has a place.
+    pub fn queue(&self, place: usize) -> Option<usize> {
+        let queue = self.places[place].queue;
+        (queue != NONE).then_some(queue as usize)
+    }
+
+    /// A queue gets a place.
+    pub fn set_queue(&mut self, place: usize, queue: usize) {
+        self.places[place].queue = queue as u32;
+    }
+
+    /// Looks up the places of a flow's hosts; its bulk state follows.
+    pub fn look_up_hosts(&mut self, mode: FlowMode, packet: &Packet, seed: u64, flow: &mut Flow) {
+        let bulk = flow.set == Set::Bulk;
+        if bulk {
+            self.count_bulk(flow.hosts, -1);
+        }
+        let hosts = [(packet.source, mode.isolates_sources()), (packet.destination, mode.isolates_destinations())];
+        for (side, (host, isolates)) in hosts.into_iter().enumerate() {
+            if isolates {
+                flow.hosts[side] = self.hosts[side].find(mix(host, side as u64 + 1, seed));
+            }
+        }
+        if bulk {
+            self.count_bulk(flow.hosts, 1);
+        }
+    }
 }
 
 /// 32 well mixed bits (splitmix64's finaliser); `kind` keeps hosts and flows apart.
@@ -120,62 +192,10 @@ fn mix(name: u32, kind: u64, seed: u64) -> u32 {
     (x >> 32) as u32
 }
 
-impl Cake {
-    /// The queue of a packet.
-    #[inline]
-    pub(super) fn classify(&mut self, tin: usize, packet: &Packet, seed: u64) -> usize {
-        let hash = match self.params.flowmode {
-            FlowMode::Flowblind => 0,
-            FlowMode::Srchost => mix(packet.source, 1, seed),
-            FlowMode::Dsthost => mix(packet.destination, 2, seed),
-            FlowMode::Hosts => mix(packet.source, 1, seed) ^ mix(packet.destination, 2, seed),
-            _ => mix(packet.flow, 0, seed),
-        };
-        match self.tins[tin].ways.at_once(&self.flows, hash) {
-            Some(at) => at,
-            None => self.look_up(tin, packet, seed, hash),
-        }
-    }
-
-    /// The queue of a flow that is elsewhere, or nowhere yet, or whose hosts have to be looked up.
-    #[inline(never)]
-    fn look_up(&mut self, tin: usize, packet: &Packet, seed: u64, hash: u32) -> usize {
-        let mode = self.params.flowmode;
-        let Self { tins, flows, fattest, .. } = self;
-        let tin_state = &mut tins[tin];
-        let (place, look_up) = tin_state.ways.place(flows, hash);
-        if tin_state.ways.places[place].queue == NONE {
-            tin_state.ways.places[place].queue = flows.len() as u32;
-            tin_state.met();
-            flows.push(Flow::new(tin, tin_state.control.clone()));
-            fattest.make_room(flows.len());
-        }
-        let ways = &mut tin_state.ways;
-        let at = ways.places[place].queue as usize;
-        if look_up {
-            let flow = &mut flows[at];
-            let bulk = flow.set == Set::Bulk;
-            if bulk {
-                ways.count_bulk(flow.hosts, -1);
-            }
-            let hosts = [(packet.source, mode.isolates_sources()), (packet.destination, mode.isolates_destinations())];
-            for (side, (host, isolates)) in hosts.into_iter().enumerate() {
-                if isolates {
-                    flow.hosts[side] = ways.hosts[side].find(mix(host, side as u64 + 1, seed));
-                }
-            }
-            if bulk {
-                ways.count_bulk(flow.hosts, 1);
-            }
-        }
-        at
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schemes::cake::Params;
+    use crate::schemes::cake::{Cake, Params};
     use crate::Standalone;
 
     /// Packets of flow n, which become sparse, so that their queue is taken.

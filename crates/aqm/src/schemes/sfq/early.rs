@@ -1,6 +1,6 @@
 //! RED inside SFQ's queues (tc-sfq(8): "the optional RED module"; behaviour as of Linux's sch_sfq).
 
-use super::Params;
+use super::params::Params;
 use crate::queues::pool::{Chain, Pool};
 use crate::schemes::red::average::Average;
 use crate::schemes::red::law::{self, Band, Count, Region};

@@ -1,15 +1,19 @@
 //! One receive queue of an interface: its AF_XDP socket with the rings that frames arrive by.
 
+use super::options::{XdpMode, XdpOptions, ZeroCopy};
 use super::program;
 use super::ring::Ring;
-use super::{locate, XdpMode, XdpOptions, ZeroCopy, BURST, KERNEL_HEADROOM, RING};
 use crate::pool::{Frame, Note, Pool};
 use crate::port::system::{self, during};
-use crate::port::PortError;
+use crate::port::{PortError, BURST};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+/// Entries of each ring.
+pub(super) const RING: u32 = 2048;
+/// What the kernel keeps before the contents (`XDP_PACKET_HEADROOM`).
+pub(super) const KERNEL_HEADROOM: usize = 256;
 /// To have a queue that is busy, for a second in all.
 const ATTEMPTS: u32 = 100;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
@@ -201,4 +205,13 @@ fn register(socket: &OwnedFd, pool: &mut Pool) -> io::Result<()> {
         tx_metadata_len: 0,
     };
     system::set(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &memory)
+}
+
+/// The frame that an address of the UMEM lies in, and where in it.
+#[inline]
+pub(super) fn locate(pool: &Pool, address: u64) -> Option<(Frame, usize)> {
+    let bytes = pool.frame_bytes() as u64;
+    let index = address / bytes;
+    // The kernel only says what it was told; a wrong address must not become a panic.
+    (index < pool.frames() as u64).then(|| (Frame::from_index(index as u32), (address % bytes) as usize))
 }

@@ -1,10 +1,9 @@
 //! The way out of a port: the rings of one socket that frames leave by, and what is known of them until they have left.
 
-use super::queue::Setup;
+use super::queue::{locate, Setup, RING};
 use super::ring::Ring;
-use super::{locate, BURST, RING};
 use crate::pool::{Frame, Pool};
-use crate::port::system;
+use crate::port::{system, BURST};
 use sojourn_aqm::Backlog;
 use std::collections::VecDeque;
 use std::io;

@@ -4,7 +4,7 @@
 //! "Probing for Bandwidth In ProbeBW".
 
 use super::model::{Sample, BETA, UNBOUNDED};
-use super::{Bbr3, State};
+use super::state::{AckPhase, Bbr3, State};
 use crate::congestion::AckEvent;
 use sojourn_aqm::Random;
 use sojourn_units::{Instant, Span};
@@ -17,62 +17,6 @@ const PROBE_WAIT: Span = Span::from_secs(2);
 const RENO_ROUNDS: u64 = 63;
 /// Doublings of the slope of `inflight_longterm` at the most.
 const STEEPEST: u32 = 30;
-
-/// `ack_phase`: what acknowledgements say of the probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum AckPhase {
-    #[default]
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
-
-/// State of ProbeBW.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cycle {
-    ack_phase: AckPhase,
-    /// `is_bw_probe_sample`.
-    pub is_probe_sample: bool,
-    /// `rounds_since_probe_up`.
-    pub rounds_since_up: u32,
-    /// `bw_probe_wait`.
-    wait: Span,
-    /// `cycle_stamp`.
-    since: Instant,
-    /// `bw_probe_up_rounds`, `bw_probe_up_acked` and `probe_up_acked_per_inc`.
-    up_rounds: u32,
-    up_acked: u64,
-    acked_per_increment: u64,
-    /// `prev_probe_too_high` and `prev_probe_precautionary`.
-    was_too_high: bool,
-    was_precautionary: bool,
-}
-
-impl Default for Cycle {
-    fn default() -> Self {
-        Self {
-            ack_phase: AckPhase::Init,
-            is_probe_sample: false,
-            rounds_since_up: 0,
-            wait: Span::ZERO,
-            since: Instant::ZERO,
-            up_rounds: 0,
-            up_acked: 0,
-            acked_per_increment: UNBOUNDED,
-            was_too_high: false,
-            was_precautionary: false,
-        }
-    }
-}
-
-impl Cycle {
-    /// What is acknowledged from now on was not sent by a probe.
-    pub fn stop_probing(&mut self) {
-        self.ack_phase = AckPhase::ProbeStopping;
-    }
-}
 
 impl Bbr3 {
     /// `StartProbeBW_DOWN`, with `PickProbeWait`.

@@ -41,18 +41,18 @@ pub(super) struct Sample {
 
 impl Sample {
     pub fn of(ack: &AckEvent) -> Self {
-        let newly_acked = (ack.acked + ack.sacked).get();
+        let newly_acked = ack.newly_delivered().get();
         let none = Self {
             rate: 0.0,
             delivered: 0,
             prior_delivered: None,
-            app_limited: ack.app_limited,
+            app_limited: ack.delivery.app_limited,
             tx_in_flight: 0,
             lost: 0,
             newly_acked,
-            delivered_total: ack.delivered.get(),
+            delivered_total: ack.delivery.total.get(),
         };
-        ack.rate.map_or(none, |rate| Self {
+        ack.delivery.rate.map_or(none, |rate| Self {
             rate: rate.delivered.get() as f64 / rate.interval.seconds(),
             delivered: rate.delivered.get(),
             prior_delivered: Some(rate.prior_delivered.get()),

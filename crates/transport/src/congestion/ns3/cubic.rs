@@ -79,14 +79,14 @@ pub struct Ns3Cubic {
 impl Ns3Cubic {
     /// At the initial window, threshold unset.
     #[must_use]
-    pub fn new(p: &Parameters) -> Self {
+    pub fn new(p: &Parameters, keys: Keys) -> Self {
         let round = Round { start: Instant::ZERO, last_ack: Instant::ZERO, end: 0, min_rtt: Span::MAX, samples: 0 };
         Self {
             window: Ns3Window::new(p),
             w_max: 0,
             epoch: None,
             delay_min: None,
-            hystart: p.keys.ns3_cubic.hystart,
+            hystart: keys.hystart,
             round,
             found: false,
         }
@@ -163,7 +163,7 @@ impl Ns3Cubic {
 impl CongestionControl for Ns3Cubic {
     fn on_ack(&mut self, ack: &AckEvent) {
         let segments = self.window.acknowledged(ack);
-        self.sample(ack.now, ack.srtt);
+        self.sample(ack.now, ack.rtt.smoothed);
         if ack.may_grow {
             self.grow(ack, segments);
         }

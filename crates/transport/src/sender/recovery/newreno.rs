@@ -8,6 +8,7 @@ use super::super::core::Core;
 use super::super::episode::State;
 use super::super::progress::Progress;
 use super::super::scoreboard::DUP_THRESH;
+use super::sack::is_duplicate;
 use super::Strategy;
 use crate::segment::Ack;
 use sojourn_units::Instant;
@@ -114,15 +115,18 @@ macro_rules! without_sack {
             core.recovery.0.count = 0;
         }
 
-        fn process_ack(core: &mut Core<Self>, now: Instant, _ack: &Ack, advanced: bool, progress: &mut Progress) {
+        fn process_ack(
+            core: &mut Core<Self>,
+            now: Instant,
+            _ack: &Ack,
+            advanced: bool,
+            progress: &mut Progress,
+        ) -> bool {
             process_ack(core, now, advanced, progress);
-        }
-
-        fn count_duplicate(core: &mut Core<Self>, advanced: bool, progress: &Progress) -> bool {
             if advanced {
                 core.recovery.0.count = 0;
             }
-            !advanced && progress.sacked > 0
+            is_duplicate(advanced, progress)
         }
 
         fn has_lost(core: &Core<Self>, _duplicate: bool) -> bool {

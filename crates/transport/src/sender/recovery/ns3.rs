@@ -28,7 +28,7 @@ use super::super::progress::Progress;
 use super::super::rate::RateSampler;
 use super::super::scoreboard::{Scoreboard, Segment, DUP_THRESH, FIN, LAST, LOST, RESENT, SACKED};
 use super::super::window::Prr;
-use super::sack::update;
+use super::sack::update_and_mark;
 use super::{NextSegRule3, Strategy};
 use crate::ranges::Range;
 use crate::segment::{Ack, Data};
@@ -128,17 +128,11 @@ impl Strategy for Ns3 {
         false
     }
 
-    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, advanced: bool, progress: &mut Progress) -> bool {
         if ack.sack[0].len > 0 {
-            update(core, now, ack, progress);
-            if progress.sacked > 0 {
-                core.board.update_lost::<Self>(progress);
-            }
+            update_and_mark(core, now, ack, progress);
         }
-    }
-
-    /// Also one that advances, outside recovery.
-    fn count_duplicate(core: &mut Core<Self>, advanced: bool, progress: &Progress) -> bool {
+        // Also one that advances, outside recovery.
         let duplicate = progress.sacked > 0 && matches!(core.state, State::Open);
         core.recovery.duplicates += u32::from(duplicate);
         if advanced && !duplicate {
@@ -153,10 +147,6 @@ impl Strategy for Ns3 {
 
     fn on_partial(core: &mut Core<Self>, _progress: &mut Progress) {
         core.force |= !core.board.is_first_resent();
-    }
-
-    fn lost_below(board: &Scoreboard) -> u64 {
-        board.third_sacked()
     }
 
     fn on_timeout(core: &mut Core<Self>) {

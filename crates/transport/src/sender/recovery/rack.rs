@@ -8,12 +8,10 @@
 //! looked at once; the reordering window grows where `sender::undo` is in use.
 //! Work: amortised O(1) a transmission, O(log n) the lookup of a segment.
 
-use super::super::config::Config;
 use super::super::core::Core;
 use super::super::progress::{DeliveryOrder, Progress};
 use super::super::scoreboard::{Found, DUP_THRESH, SACKED};
 use super::super::tail::Early;
-use super::super::undo::{Undo, UndoStats};
 use super::super::window::Prr;
 use super::sack::{is_duplicate, update};
 use super::Strategy;
@@ -35,13 +33,54 @@ pub(in super::super) struct Rack {
     /// Transmissions in the order of time: when, and the segment's first byte. What has been settled since is dropped
     /// when it comes to the front.
     order: VecDeque<(Instant, u64)>,
-    undo: Option<Box<Undo>>,
 }
+
+/// What only detection by time does: of the other recoveries, nothing of this is left when they are compiled.
+pub(in super::super) trait ByTime: Sized {
+    /// It detects losses by time, so it keeps the order of transmissions and looks at each delivery; its timers may go by the ticks of
+    /// a clock, and its reductions may be undone.
+    const BY_TIME: bool = false;
+
+    /// What it wants to know of an acknowledgement.
+    fn delivery_order(&self, _now: Instant, _min_rtt: Span) -> DeliveryOrder {
+        DeliveryOrder::default()
+    }
+
+    /// After the RTT is known: more that is lost.
+    fn detect(_core: &mut Core<Self>, _now: Instant, _progress: &mut Progress) {}
+
+    /// What a segment must have been sent before, to be taken as lost by the retransmission timer.
+    fn horizon(&self, _now: Instant) -> Instant {
+        Instant::NEVER
+    }
+
+    /// The timer of segments that may be late has expired.
+    fn on_late(_core: &mut Core<Self>, _now: Instant) {}
+
+    /// A hole that began at `from` has been filled by what was late. True where reordering has been seen.
+    fn on_reordering(&mut self, _from: u64) -> bool {
+        false
+    }
+
+    /// What had been taken as lost may be lost again.
+    fn requeue(_core: &mut Core<Self>) {}
+
+    /// A transmission of the segment that starts at `seq`: when it is taken to leave.
+    #[inline(always)]
+    fn stamp(&mut self, now: Instant, _seq: u64) -> Instant {
+        now
+    }
+}
+
+impl ByTime for super::Reno {}
+impl ByTime for super::NewReno {}
+impl ByTime for super::Sack {}
+impl ByTime for super::Ns3 {}
 
 /// Steps 4 and 5 of section 6.2: marks what is lost, and sets the timer for the first that may yet come.
 fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
     let episode = core.state.is_repairing();
-    let quarters = core.recovery.undo.as_ref().map_or(1, |undo| undo.quarters());
+    let quarters = core.undo.as_ref().map_or(1, |undo| undo.quarters());
     let rack = &mut core.recovery;
     let at_once = !rack.reordered && (episode || core.board.sacked_segments() >= u64::from(DUP_THRESH));
     let window = if at_once { Span::ZERO } else { (core.rtt.min / 4 * quarters).min(core.rtt.srtt()) };
@@ -73,8 +112,6 @@ fn detect_loss(core: &mut Core<Rack>, now: Instant, progress: &mut Progress) {
 }
 
 impl Strategy for Rack {
-    const BY_TIME: bool = true;
-
     /// The segments are delivered in the order in which they were sent, each for the first time.
     fn on_expected(core: &mut Core<Self>, now: Instant, last: Instant) {
         let una = core.board.una;
@@ -91,17 +128,27 @@ impl Strategy for Rack {
         prr.on_ack_in(mss, delivered, safe, pipe, ssthresh, mss)
     }
 
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, advanced: bool, progress: &mut Progress) -> bool {
+        update(core, now, ack, progress);
+        is_duplicate(advanced, progress)
+    }
+
+    fn has_lost(core: &Core<Self>, _duplicate: bool) -> bool {
+        core.board.has_lost()
+    }
+
+    /// As Linux 6.1: what left within the last round trip is not taken as lost, and the window has room for it and one more.
+    fn on_timeout(core: &mut Core<Self>) {
+        core.congestion.set_cwnd(Bytes::new(core.board.pipe() + core.mss));
+    }
+}
+
+impl ByTime for Rack {
+    const BY_TIME: bool = true;
+
     fn delivery_order(&self, now: Instant, min_rtt: Span) -> DeliveryOrder {
         let credible = Instant::from_nanos(now.nanos().saturating_sub(min_rtt.nanos()));
         DeliveryOrder { credible, highest: self.highest, reordered: self.reordered }
-    }
-
-    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
-        update(core, now, ack, progress);
-    }
-
-    fn count_duplicate(_core: &mut Core<Self>, advanced: bool, progress: &Progress) -> bool {
-        is_duplicate(advanced, progress)
     }
 
     /// Steps 1 to 3 of section 6.2, for what an acknowledgement has delivered; then the rest.
@@ -119,39 +166,8 @@ impl Strategy for Rack {
         detect_loss(core, now, progress);
     }
 
-    fn has_lost(core: &Core<Self>, _duplicate: bool) -> bool {
-        core.board.has_lost()
-    }
-
-    /// As Linux 6.1: what is newly SACKed left before the first segment was last sent, so its answer is not due yet.
-    fn restarts_on_sack(core: &Core<Self>, progress: &Progress) -> bool {
-        let sacked = progress.sacked_sent.first();
-        core.board.first().zip(sacked).is_some_and(|(first, sacked)| sacked < first.sent)
-    }
-
-    /// As Linux 6.1: what left within the last round trip is not taken as lost, and the window has room for it and one more.
-    fn on_timeout(core: &mut Core<Self>) {
-        core.congestion.set_cwnd(Bytes::new(core.board.pipe() + core.mss));
-    }
-
     fn horizon(&self, now: Instant) -> Instant {
         Instant::ZERO + Span::from_nanos(now.nanos().saturating_sub(self.rtt.nanos()))
-    }
-
-    fn expects(&self) -> bool {
-        self.undo.as_ref().is_none_or(|undo| undo.is_quiet())
-    }
-
-    fn with(config: &Config) -> Self {
-        Self { undo: config.undo.then(Box::default), ..Self::default() }
-    }
-
-    fn undo(&mut self) -> Option<&mut Option<Box<Undo>>> {
-        Some(&mut self.undo)
-    }
-
-    fn undone(&self) -> UndoStats {
-        self.undo.as_ref().map(|undo| undo.stats()).unwrap_or_default()
     }
 
     fn on_reordering(&mut self, from: u64) -> bool {

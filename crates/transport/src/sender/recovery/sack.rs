@@ -28,6 +28,15 @@ pub(super) fn update<R: Strategy>(core: &mut Core<R>, now: Instant, ack: &Ack, p
     }
 }
 
+/// [`update`], and what `IsLost` says then.
+#[inline(always)]
+pub(super) fn update_and_mark<R: Strategy>(core: &mut Core<R>, now: Instant, ack: &Ack, progress: &mut Progress) {
+    update(core, now, ack, progress);
+    if progress.sacked > 0 {
+        core.board.update_lost::<R>(progress);
+    }
+}
+
 /// An acknowledgement that SACKs something and does not advance is a duplicate (RFC 6675, section 2).
 pub(super) fn is_duplicate(advanced: bool, progress: &Progress) -> bool {
     !advanced && progress.sacked > 0
@@ -35,21 +44,12 @@ pub(super) fn is_duplicate(advanced: bool, progress: &Progress) -> bool {
 
 impl Strategy for Sack {
     const NEXT_SEG_RULE_3: NextSegRule3 = NextSegRule3::Below;
-    #[cfg(debug_assertions)]
-    const IS_LOST: bool = true;
 
     #[inline(always)]
-    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, _advanced: bool, progress: &mut Progress) {
+    fn process_ack(core: &mut Core<Self>, now: Instant, ack: &Ack, advanced: bool, progress: &mut Progress) -> bool {
         if ack.sack[0].len > 0 {
-            update(core, now, ack, progress);
-            if progress.sacked > 0 {
-                core.board.update_lost::<Self>(progress);
-            }
+            update_and_mark(core, now, ack, progress);
         }
-    }
-
-    #[inline]
-    fn count_duplicate(core: &mut Core<Self>, advanced: bool, progress: &Progress) -> bool {
         let duplicate = is_duplicate(advanced, progress);
         core.recovery.duplicates += u32::from(duplicate);
         if advanced {

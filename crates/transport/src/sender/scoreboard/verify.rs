@@ -30,8 +30,9 @@ impl Scoreboard {
         assert!(self.credit + self.lost + self.sacked <= self.load());
         if sack {
             assert_eq!(self.sacked_segments, self.segments.iter().filter(|s| s.flags & SACKED != 0).count() as u64);
+            let is_rfc_6675 = !R::BY_TIME && !R::NS3;
             // IsLost of RFC 6675, octet by octet replaced by segment by segment.
-            for segment in self.segments.iter().filter(|s| R::IS_LOST && s.flags & SACKED == 0) {
+            for segment in self.segments.iter().filter(|s| is_rfc_6675 && s.flags & SACKED == 0) {
                 let above = self.sacks.iter().filter(|r| r.start >= segment.end());
                 let (count, bytes) = above.fold((0, 0), |(n, b), r| (n + 1, b + r.end - r.start));
                 if count >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.mss {
