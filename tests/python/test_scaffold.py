@@ -33,6 +33,10 @@ NAMES = {
     "aqm": "flow_red",
     "congestion-control": "scaffold_tcp",
     "traffic": "frame_train",
+    "link-key": "outage",
+    "metric": "idle_ratio",
+    "subcommand": "line-rate",
+    "figure": "loss_rates",
     "paper": "my-study",
     "scenario": "campus",
 }
@@ -40,7 +44,11 @@ IN_TREE = kinds.OF_SOURCES
 # What changes the sources is in them, the rest in the package.
 FOLDERS = (ROOT / "scaffold", Path(kinds.__file__).parent)
 # What the sources are recognised by, what says how to format, and folders in which a name may be taken.
-COPIED = (*sources._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md")
+COPIED = (
+    *(*sources._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md"),
+    # Of these the scripts import, which ruff looks for.
+    *("python/sojourn/base", "python/sojourn/results", "python/sojourn/view", "tests/python/shared.py"),
+)
 
 
 def copy(to: Path, *more: str) -> Path:
@@ -97,7 +105,7 @@ def test_every_place_of_a_kind_is_found_and_holds_the_name(of: str, tree: Path) 
     assert changed == set(made.contents) == {one.file for one in made.changes}
     assert {one.file for one in made.changes if one.is_new} == set(after) - set(before)
     for one in made.changes:
-        assert one.is_new or re.search(f"{NAMES[of]}|FrameTrain", after[one.file].decode())
+        assert one.is_new or re.search(f"{NAMES[of]}|FrameTrain|Outage", after[one.file].decode())
     formatted(tree, made)
 
 
@@ -296,7 +304,7 @@ REFUSED = [
     (
         "aqmm",
         "x",
-        r"unknown kind `aqmm` \(did you mean `aqm`\?\); allowed: aqm, congestion-control, traffic, paper, scen",
+        r"unknown kind `aqmm` \(did you mean `aqm`\?\); allowed: aqm, congestion-control, traffic, link-key, ",
     ),
 ]
 
@@ -430,7 +438,12 @@ def test_contributing_lists_the_places_of_the_command(of: str) -> None:
     )
     assert part
     folders = {"paper": "papers/NAME", "scenario": "scenarios/NAME"}
-    values = {"name": "NAME", "folder": folders.get(of, ""), "test_file": f"tests/python/test_{of}_NAME.py"}
+    values = {
+        "name": "NAME",
+        "snake": "NAME",
+        "folder": folders.get(of, ""),
+        "test_file": f"tests/python/test_{of}_NAME.py",
+    }
     wanted = [(kinds.fill(one.file, values), not one.position) for one in kinds.kind(of).places]
     found = re.findall(r"^\| `([^`]+)` \| (new|) \| \S.* \|$", part[1], re.MULTILINE)
     assert [(file, mark == "new") for file, mark in found] == wanted

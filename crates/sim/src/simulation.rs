@@ -18,6 +18,7 @@ mod step;
 mod taps;
 mod traced;
 
+pub use report::catalogue;
 pub use report::{
     CellReport, Conservation, Distribution, FlowReport, Metrics, PhaseReport, QueueReport, QueueWindow, RunReport,
     Series, StationReport, Switched,
