@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 pub mod catalogue;
 mod cells;
 mod check;
+mod entries;
 mod flows;
 mod metrics;
 mod phases;

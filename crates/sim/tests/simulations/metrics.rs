@@ -54,7 +54,7 @@ const FURTHER: &str = r#"
     name = "scalable"
     from = "s1"
     to = "d1"
-    transport = { kind = "tcp", congestion_control = "prague" }
+    transport = { kind = "tcp", congestion_control = "prague", ecn = true, ect = 1 }
     traffic = { kind = "bulk" }
     [[flows]]
     name = "ping"
@@ -103,7 +103,7 @@ fn every_metric_has_a_value_in_each_scope_that_it_is_declared_for() {
 }
 
 #[test]
-fn only_runs_on_real_packets_have_metrics_without_a_value_here() {
+fn every_metric_is_declared_for_a_scope() {
     for metric in METRICS {
         assert!(metric.scopes().next().is_some(), "{} is declared for no scope", metric.name);
     }

@@ -6,8 +6,7 @@
 //! range is an error of the run.
 
 use super::flows::{OneFlow, Sums, Traffic};
-use super::metrics::ratio;
-use super::queues::Merged;
+use super::queues::{ratio, Merged};
 use sojourn_aqm::link_effects;
 use sojourn_measure::{burst_ratio, jain};
 use sojourn_traffic::application::{Calls, Late, Times, Together, Videos};
@@ -283,12 +282,12 @@ macro_rules! real {
     };
 }
 
-// Name, unit, cohort, range and sum rule, title, better direction, estimator, definition; `simulated`, or `real` and where real
-// packets have it; then accumulator, scopes and function.
+// Name; accumulator, scopes and function, of one accumulator or several; `simulated`, or `real` and where real packets have it; unit,
+// cohort, range and sum rule, title, better direction, estimator, definition.
 macro_rules! metrics {
     ($(
-        $name:literal, $unit:literal $(as $shown:literal)?, $cohort:ident $range:ident $($sum:ident)?, $title:literal, $better:ident,
-        $estimator:literal, $definition:literal, $($world:ident)+ $(, $from:ident $scopes:ident $value:expr)*;
+        $name:literal [$($from:ident $scopes:ident $value:expr);*] $($world:ident)+, $unit:literal $(as $shown:literal)?,
+        $cohort:ident $range:ident $($sum:ident)?, $title:literal, $better:ident, $estimator:literal, $definition:literal;
     )+) => {
         /// Every metric, in the order of tables.
         pub static METRICS: &[Metric] = &[ $( Metric {
@@ -308,209 +307,115 @@ macro_rules! with_effects {
     })*) => {
         metrics! {
             $($before)*
-            $($name, "packets", Left POSITIVE, $title, $better, "count", $definition, real QUEUE,
-                Queue EVERY_QUEUE |it| it.on_link.$count.map(|packets| packets as f64);)*
+            $($name [Queue EVERY_QUEUE |it| it.on_link.$count.map(|packets| packets as f64)] real QUEUE,
+                "packets", Left POSITIVE, $title, $better, "count", $definition;)*
             $($after)*
         }
     };
 }
 
 link_effects! { with_effects {
-    "queue_packets_mean", "packets", Time POSITIVE, "Queue length, mean", Lower, "time-weighted mean", "Number of waiting packets, without the one being sent.", real QUEUE,
-        Queue EVERY_QUEUE |it| it.waiting.mean();
-    "queue_packets_sd", "packets", Time POSITIVE, "Queue length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of waiting packets.", simulated,
-        Queue EVERY_QUEUE |it| it.waiting.sd();
-    "queue_packets_p50", "packets", Time POSITIVE, "Queue length p50", Lower, "time-weighted quantile", "Median number of waiting packets.", simulated,
-        Queue EVERY_QUEUE |it| it.waiting.quantile(0.5);
-    "queue_packets_p99", "packets", Time POSITIVE, "Queue length p99", Lower, "time-weighted quantile", "Number of waiting packets that was not exceeded for 99 % of the time.", simulated,
-        Queue EVERY_QUEUE |it| it.waiting.quantile(0.99);
-    "system_packets_mean", "packets", Time POSITIVE, "System length mean", Lower, "time-weighted mean", "Number of packets that wait or are being sent; on a bus this includes a packet that contends for the channel.", simulated,
-        Tested QUEUE |it| it.system.mean();
-    "system_packets_sd", "packets", Time POSITIVE, "System length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of packets waiting or in service.", simulated,
-        Tested QUEUE |it| it.system.sd();
-    "sojourn_ms_mean", "ms", Left POSITIVE, "Queueing delay, mean", Lower, "mean over packets", "Time from entering the queue to leaving it, over packets that were sent.", real QUEUE,
-        Queue EVERY_QUEUE |it| it.sojourn.moments.mean_ms();
-    "sojourn_ms_sd", "ms", Left POSITIVE, "Sojourn sd", Lower, "standard deviation over packets", "Standard deviation of the sojourn time.", simulated,
-        Queue EVERY_QUEUE |it| it.sojourn.moments.sd_ms();
-    "sojourn_ms_p50", "ms", Left POSITIVE, "Sojourn p50", Lower, "quantile over packets, to 0.8 %", "Median sojourn time.", real QUEUE,
-        Queue EVERY_QUEUE |it| it.sojourn.histogram.quantile_ms(0.5);
-    "sojourn_ms_p99", "ms", Left POSITIVE, "Queueing delay, p99", Lower, "quantile over packets, to 0.8 %", "Sojourn time that 99 % of the packets did not exceed.", real QUEUE,
-        Queue EVERY_QUEUE |it| it.sojourn.histogram.quantile_ms(0.99);
-    "dropped_sojourn_ms_mean", "ms", Left POSITIVE, "Dropped sojourn mean", Neither, "mean over dropped packets", "Time that dropped packets had waited in the queue; 0 for packets dropped on arrival.", simulated,
-        Queue EVERY_QUEUE |it| it.dropped.mean_ms();
-    "arrivals_packets", "packets", Left POSITIVE, "Arrivals", Neither, "count", "Packets that left the queue, sent or dropped. Packets that waited when the measurement began are included. Packets that still wait at its end are not.", real QUEUE,
-        Queue EVERY_QUEUE |it| count(it.left());
-    "drops_packets", "packets", Left POSITIVE DROPS, "Drops", Lower, "count", "Packets dropped by the queue for any reason.", real QUEUE,
-        Queue EVERY_QUEUE |it| count(it.drops.iter().sum());
-    "drops_overflow_packets", "packets", Left POSITIVE, "Dropped: overflow", Lower, "count", "Packets dropped because the queue was full.", real QUEUE,
-        Queue EVERY_QUEUE |it| count(it.drops[0]);
-    "drops_early_packets", "packets", Left POSITIVE, "Dropped: early", Lower, "count", "Packets dropped by the algorithm before the queue was full.", real QUEUE,
-        Queue EVERY_QUEUE |it| count(it.drops[1]);
-    "drops_flow_packets", "packets", Left POSITIVE, "Dropped: flow", Lower, "count", "Packets dropped because of the flow they belong to.", real QUEUE,
-        Queue EVERY_QUEUE |it| count(it.drops[2]);
+    "queue_packets_mean" [Queue EVERY_QUEUE |it| it.waiting.mean()] real QUEUE, "packets", Time POSITIVE, "Queue length, mean", Lower, "time-weighted mean", "Number of waiting packets, without the one being sent.";
+    "queue_packets_sd" [Queue EVERY_QUEUE |it| it.waiting.sd()] simulated, "packets", Time POSITIVE, "Queue length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of waiting packets.";
+    "queue_packets_p50" [Queue EVERY_QUEUE |it| it.waiting.quantile(0.5)] simulated, "packets", Time POSITIVE, "Queue length p50", Lower, "time-weighted quantile", "Median number of waiting packets.";
+    "queue_packets_p99" [Queue EVERY_QUEUE |it| it.waiting.quantile(0.99)] simulated, "packets", Time POSITIVE, "Queue length p99", Lower, "time-weighted quantile", "Number of waiting packets that was not exceeded for 99 % of the time.";
+    "system_packets_mean" [Tested QUEUE |it| it.system.mean()] simulated, "packets", Time POSITIVE, "System length mean", Lower, "time-weighted mean", "Number of packets that wait or are being sent; on a bus this includes a packet that contends for the channel.";
+    "system_packets_sd" [Tested QUEUE |it| it.system.sd()] simulated, "packets", Time POSITIVE, "System length sd", Lower, "time-weighted standard deviation", "Standard deviation of the number of packets waiting or in service.";
+    "sojourn_ms_mean" [Queue EVERY_QUEUE |it| it.sojourn.moments.mean_ms()] real QUEUE, "ms", Left POSITIVE, "Queueing delay, mean", Lower, "mean over packets", "Time from entering the queue to leaving it, over packets that were sent.";
+    "sojourn_ms_sd" [Queue EVERY_QUEUE |it| it.sojourn.moments.sd_ms()] simulated, "ms", Left POSITIVE, "Sojourn sd", Lower, "standard deviation over packets", "Standard deviation of the sojourn time.";
+    "sojourn_ms_p50" [Queue EVERY_QUEUE |it| it.sojourn.histogram.quantile_ms(0.5)] real QUEUE, "ms", Left POSITIVE, "Sojourn p50", Lower, "quantile over packets, to 0.8 %", "Median sojourn time.";
+    "sojourn_ms_p99" [Queue EVERY_QUEUE |it| it.sojourn.histogram.quantile_ms(0.99)] real QUEUE, "ms", Left POSITIVE, "Queueing delay, p99", Lower, "quantile over packets, to 0.8 %", "Sojourn time that 99 % of the packets did not exceed.";
+    "dropped_sojourn_ms_mean" [Queue EVERY_QUEUE |it| it.dropped.mean_ms()] simulated, "ms", Left POSITIVE, "Dropped sojourn mean", Neither, "mean over dropped packets", "Time that dropped packets had waited in the queue; 0 for packets dropped on arrival.";
+    "arrivals_packets" [Queue EVERY_QUEUE |it| count(it.left())] real QUEUE, "packets", Left POSITIVE, "Arrivals", Neither, "count", "Packets that left the queue, sent or dropped. Packets that waited when the measurement began are included. Packets that still wait at its end are not.";
+    "drops_packets" [Queue EVERY_QUEUE |it| count(it.drops.iter().sum())] real QUEUE, "packets", Left POSITIVE DROPS, "Drops", Lower, "count", "Packets dropped by the queue for any reason.";
+    "drops_overflow_packets" [Queue EVERY_QUEUE |it| count(it.drops[0])] real QUEUE, "packets", Left POSITIVE, "Dropped: overflow", Lower, "count", "Packets dropped because the queue was full.";
+    "drops_early_packets" [Queue EVERY_QUEUE |it| count(it.drops[1])] real QUEUE, "packets", Left POSITIVE, "Dropped: early", Lower, "count", "Packets dropped by the algorithm before the queue was full.";
+    "drops_flow_packets" [Queue EVERY_QUEUE |it| count(it.drops[2])] real QUEUE, "packets", Left POSITIVE, "Dropped: flow", Lower, "count", "Packets dropped because of the flow they belong to.";
 } {
-    "marks_packets", "packets", Left POSITIVE, "Marked CE", Neither, "count", "Packets that the queue marked CE and sent. A marked packet that is dropped before it is sent counts as a drop only.", real QUEUE,
-        Queue EVERY_QUEUE |it| count(it.marked);
-    "mark_ratio", "ratio" as "%", Left SHARE, "CE marks", Neither, "marks over packets sent or dropped", "Share of the packets that left the queue with a CE mark that the queue set.", real QUEUE,
-        Queue EVERY_QUEUE |it| ratio(it.marked, it.left());
-    "loss_ratio", "ratio" as "%", Left SHARE, "Loss", Lower, "drops over packets sent or dropped; for flows, losses at any queue and on any link over packets delivered or lost", "Share of packets dropped. For flows it is of their data packets.", real QUEUE_AND_FLOW,
-        Queue EVERY_QUEUE |it| ratio(it.drops.iter().sum(), it.left()),
-        Traffic PARTS |it| ratio(it.dropped, it.left());
-    "burst_ratio", "ratio", Left POSITIVE, "Burst ratio", Neither, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival), divided by that of independent losses; 1 if losses are independent.", simulated,
-        Queue EVERY_QUEUE |it| burst_ratio(it.lost, it.runs, it.left()),
-        Flow FLOW |it| burst_ratio(it.traffic.dropped, it.drop_runs, it.traffic.left());
-    "loss_interval_packets_mean", "packets", Losses POSITIVE, "Loss interval, mean", Higher, "mean over loss intervals", "Packets that a flow sends from the start of one loss event to the start of the next (RFC 5348, section 5.3). Losses within one round-trip time of the first one are one event. That time is the flow's base RTT, plus what waits in the queue divided by the link's rate or, if longer, the queue's mean sojourn time. For several flows, over the intervals of all.", simulated,
-        Traffic ENDS |it| ratio(it.loss_intervals.0, it.loss_intervals.1);
-    "loss_synchronisation", "ratio" as "%", Losses SHARE, "Loss synchronisation", Lower, "mean over loss events", "Share of the flows that lose packets in a loss event (RFC 7928, section 2.4). An event begins with a loss of any of the flows and lasts one round-trip time, as in `loss_interval_packets_mean`. The flows are those that have sent by the end of the run; none for a single flow.", simulated,
-        Flows FLOWS |it| it.synchronisation;
-    "utilisation", "ratio" as "%", Time SHARE, "Utilisation", Higher, "time sending over time", "Share of the time of its link, bus or cell that the queue spent sending. Where a token bucket shapes the link, the time is that of the measurement and of the tokens that were saved when it began, or that a lower rate made more time of: all that the link could send. Where the link follows a trace, it is the share of the bits that the trace allowed.", simulated,
-        Queue EVERY_QUEUE |it| it.utilisation();
-    "interarrival_ms_mode", "ms", Arrived POSITIVE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).", simulated,
-        Tested QUEUE |it| it.spacing.mode_ms();
-    "interarrival_fine_ms_mode", "ms", Arrived POSITIVE, "Interarrival fine mode", Neither, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.", simulated,
-        Tested QUEUE |it| it.spacing.mode_fine_ms();
-    "daqm_hit_ratio", "ratio", Left SHARE, "Daqm hit ratio", Neither, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase, while the queue ran dAQM.", simulated,
-        Tested QUEUE |it| it.daqm.and_then(|[hits, left]| ratio(hits, left));
-    "l4s_packets", "packets", Left POSITIVE, "L4S packets", Neither, "count", "DualPI2 only: packets that left the L4S queue.", simulated,
-        Classes EVERY_QUEUE |it| count(it.l4s()?.sojourn.moments.count());
-    "l4s_drops_packets", "packets", Left POSITIVE, "L4S drops", Lower, "count", "DualPI2 only: packets of the L4S queue that were dropped for any reason.", simulated,
-        Classes EVERY_QUEUE |it| count(it.l4s()?.drops);
-    "l4s_sojourn_ms_mean", "ms", Left POSITIVE, "L4S delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the L4S queue.", simulated,
-        Classes EVERY_QUEUE |it| it.l4s()?.sojourn.moments.mean_ms();
-    "l4s_sojourn_ms_p99", "ms", Left POSITIVE, "L4S delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the L4S queue did not exceed.", simulated,
-        Classes EVERY_QUEUE |it| it.l4s()?.sojourn.histogram.quantile_ms(0.99);
-    "l4s_mark_ratio", "ratio" as "%", Left SHARE, "L4S marks", Neither, "marks over packets that left or were dropped", "DualPI2 only: share of the L4S queue's packets that were marked CE, by its own ramp or step or by the coupling.", simulated,
-        Classes EVERY_QUEUE |it| it.l4s_marked();
-    "classic_packets", "packets", Left POSITIVE, "Classic packets", Neither, "count", "DualPI2 only: packets that left the classic queue.", simulated,
-        Classes EVERY_QUEUE |it| count(it.classic()?.sojourn.moments.count());
-    "classic_drops_packets", "packets", Left POSITIVE, "Classic drops", Lower, "count", "DualPI2 only: packets of the classic queue that were dropped for any reason.", simulated,
-        Classes EVERY_QUEUE |it| count(it.classic()?.drops);
-    "classic_sojourn_ms_mean", "ms", Left POSITIVE, "Classic delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the classic queue.", simulated,
-        Classes EVERY_QUEUE |it| it.classic()?.sojourn.moments.mean_ms();
-    "classic_sojourn_ms_p99", "ms", Left POSITIVE, "Classic delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the classic queue did not exceed.", simulated,
-        Classes EVERY_QUEUE |it| it.classic()?.sojourn.histogram.quantile_ms(0.99);
-    "classic_signal_ratio", "ratio" as "%", Left SHARE, "Classic signals", Neither, "marks and early drops over packets that left or were dropped", "DualPI2 only: share of the classic queue's packets that its controller marked or dropped.", simulated,
-        Classes EVERY_QUEUE |it| it.classic_signalled();
-    "coupling_ratio", "ratio", Left POSITIVE, "Coupling", Neither, "L4S mark ratio over the root of the classic signal ratio", "DualPI2 only: equals the coupling factor k where the coupling alone marks, because then p_CL = k p' and p_C = p'^2 (RFC 9332, section 2.1). It is larger where the L4S queue's own ramp or step marks too.", simulated,
-        Classes EVERY_QUEUE |it| it.coupling();
-    "goodput_bit_s", "bit/s" as "Mbit/s", Delivered POSITIVE FLOWS_ADD, "Goodput", Higher, "bits over measured time", "Payload that reached the receiving application, each byte counted once; for TCP in order.", real ENDS,
-        Traffic ENDS_AND_PHASES |it| it.rate(it.payload);
-    "throughput_bit_s", "bit/s" as "Mbit/s", Delivered POSITIVE FLOWS_ADD, "Throughput", Higher, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.", simulated,
-        Traffic ENDS_AND_PHASES |it| it.rate(it.ip_bytes);
-    "one_way_delay_ms_mean", "ms", Delivered POSITIVE, "One-way delay, mean", Lower, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.", real ENDS,
-        Traffic ENDS_AND_PHASES |it| it.delay.mean_ms();
-    "one_way_delay_ms_sd", "ms", Delivered POSITIVE, "One-way delay sd", Lower, "standard deviation over packets", "Standard deviation of the one-way delay.", real ENDS,
-        Traffic ENDS |it| it.delay.sd_ms();
-    "one_way_delay_ms_p50", "ms", Delivered POSITIVE, "One-way delay p50", Lower, "quantile over packets, to 0.8 %", "Median one-way delay. Of single flows where there are at most 16.", real ENDS,
-        Traffic ENDS_AND_PHASES |it| it.delays.quantile_ms(0.5);
-    "one_way_delay_ms_p99", "ms", Delivered POSITIVE, "One-way delay, p99", Lower, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed. Of single flows where there are at most 16.", real ENDS,
-        Traffic ENDS_AND_PHASES |it| it.delays.quantile_ms(0.99);
-    "delay_variation_ms_p99", "ms", Delivered POSITIVE, "Delay variation, p99", Lower, "quantile less the least, both to 0.8 % of the delay", "Packet delay variation (RFC 5481, section 4.2) that 99 % of the packets did not exceed: the one-way delay less the least one. It is known to about 0.5 % of the delay itself, which the interval does not include. Of single flows where there are at most 16.", real ENDS,
-        Traffic ENDS_AND_PHASES |it| it.delays.variation_ms(0.99);
-    "flow_completion_s_mean", "s", Run POSITIVE, "Completion, mean", Lower, "mean over completed transfers", "Time from the first packet of a transfer (its SYN if there is a handshake) to the arrival of its last byte, over completed transfers.", real FLOWS,
-        Flows FLOWS |it| seconds(it.completed.mean_ms());
-    "flow_completion_s_p50", "s", Run POSITIVE, "Flow completion p50", Lower, "quantile over completed transfers", "Median flow completion time.", real FLOWS,
-        Flows FLOWS |it| seconds(it.completions.quantile_ms(0.5));
-    "flow_completion_s_p99", "s", Run POSITIVE, "Completion, p99", Lower, "quantile over completed transfers", "99th percentile of the flow completion time.", real FLOWS,
-        Flows FLOWS |it| seconds(it.completions.quantile_ms(0.99));
-    "flow_completion_s", "s", Run POSITIVE, "Flow completion", Lower, "one value", "Time from the first packet of the transfer (its SYN if there is a handshake) to the arrival of its last byte.", real FLOW,
-        Flow FLOW |it| it.completion.map(Span::seconds);
-    "flows_completed", "flows", Run POSITIVE FLOWS_ADD, "Flows completed", Neither, "count", "Transfers that completed in the run.", real FLOWS,
-        Flows FLOWS |it| count(it.completions.count());
-    "flow_duration_s_mean", "s", Run POSITIVE, "Flow duration mean", Neither, "mean over flows that delivered", "Time from a flow's first packet to the arrival of its last one, over the whole run.", simulated,
-        Flows FLOWS |it| mean(&it.durations);
-    "flow_duration_s", "s", Run POSITIVE, "Flow duration", Neither, "one value", "Time from the flow's first packet to the arrival of its last one, over the whole run.", simulated,
-        Flow FLOW |it| it.duration;
-    "flow_start_s", "s", Run POSITIVE, "Flow start", Neither, "one value", "Time of the flow's first packet, since the start of the run.", real FLOW,
-        Flow FLOW |it| it.started.map(|first| (first - Instant::ZERO).seconds());
-    "flows_started", "flows", Run POSITIVE FLOWS_ADD, "Flows started", Neither, "count", "Flows that had sent a packet (which may be a SYN) by the end of the run.", real FLOWS,
-        Flows FLOWS |it| count(it.started);
-    "slow_start_s_mean", "s", Run POSITIVE, "Slow start mean", Neither, "mean over TCP flows that sent", "Duration of slow start: from a flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run; algorithms without ssthresh never reach it.", simulated,
-        Flows FLOWS |it| mean(&it.slow_starts);
-    "slow_start_s", "s", Run POSITIVE, "Slow start", Neither, "one value", "Duration of slow start: from the flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run.", simulated,
-        Flow FLOW |it| it.slow_start.seconds;
-    "flow_startup_s_mean", "s", Run POSITIVE, "Startup, mean", Lower, "mean over TCP flows that began to deliver", "Startup time (RFC 7928, section 2.2): from a flow's first packet (its SYN if there is a handshake) to the arrival of the first payload at the receiver. Measured over the whole run.", real FLOWS,
-        Flows FLOWS |it| seconds(it.startup.mean_ms());
-    "flow_startup_s_p99", "s", Run POSITIVE, "Startup, p99", Lower, "quantile over TCP flows that began to deliver, to 0.8 %", "Startup time that 99 % of the flows did not exceed.", simulated,
-        Flows FLOWS |it| seconds(it.startups.quantile_ms(0.99));
-    "flow_startup_s", "s", Run POSITIVE, "Startup", Lower, "one value", "Startup time (RFC 7928, section 2.2): from the flow's first packet (its SYN if there is a handshake) to the arrival of the first payload at the receiver. Measured over the whole run.", real FLOW,
-        Flow FLOW |it| it.opening.startup.map(Span::seconds);
-    "connect_ms", "ms", Run POSITIVE, "Connect", Lower, "one value", "Time from the flow's first packet (its SYN if there is a handshake) until the first payload that arrived was sent: of data that is ready, the time that the handshake takes.", simulated,
-        Flow FLOW |it| it.opening.connect.map(Span::millis);
-    "base_rtt_ms", "ms", Run POSITIVE, "Base RTT", Neither, "one value", "Propagation delay of the way there and of the way back together, at the start of the run. Transmission times and queues come on top.", simulated,
-        Flow FLOW |it| Some(it.base_rtt.millis());
-    "cwnd_growth_segments_mean", "segments", Run ANY, "Cwnd growth mean", Neither, "mean over TCP flows that sent a second or more before the end", "Congestion window at the last acknowledgement of a flow's first second, minus the initial window. Measured over the whole run.", simulated,
-        Flows FLOWS |it| mean(&it.growths);
-    "cwnd_growth_segments", "segments", Run ANY, "Cwnd growth", Neither, "one value", "Congestion window at the last acknowledgement of the flow's first second, minus the initial window; 0 without an acknowledgement.", simulated,
-        Flow FLOW |it| it.slow_start.growth;
-    "jain_index", "ratio", Delivered SHARE, "Jain's index", Higher, "Jain's index of goodput over flows", "Fairness of goodput among flows that have sent: 1 if all are equal, 1/n if one of n flows has everything.", real FLOWS,
-        Flows FLOWS |it| jain(it.goodputs.iter().copied());
-    "rtt_ms_mean", "ms", Acknowledged POSITIVE, "Rtt mean", Lower, "mean over samples", "TCP's own round-trip time samples. Of UDP flows with `echo`: time from sending a datagram until it is back; not in run scope.", simulated,
-        Traffic ENDS |it| it.rtt_ms();
-    "rtt_ms_p50", "ms", Acknowledged POSITIVE, "Round trip p50", Lower, "quantile over datagrams, to 0.8 %", "Median round-trip time of datagrams of flows with `echo`.", simulated,
-        Flows GROUP |it| it.echoes.quantile_ms(0.5);
-    "rtt_ms_p99", "ms", Acknowledged POSITIVE, "Round trip p99", Lower, "quantile over datagrams, to 0.8 %", "Round-trip time of flows with `echo` that 99 % of their datagrams did not exceed.", simulated,
-        Flows GROUP |it| it.echoes.quantile_ms(0.99);
-    "retransmissions_segments", "segments", Sent POSITIVE FLOWS_ADD, "Retransmissions", Lower, "count", "TCP segments that were retransmitted.", real ENDS,
-        Traffic ENDS_AND_PHASES |it| count(it.retransmitted);
-    "timeouts", "events", Sent POSITIVE FLOWS_ADD, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.", simulated,
-        Traffic ENDS_AND_PHASES |it| count(it.timeouts);
-    "marked_acks_packets", "packets", Acknowledged POSITIVE FLOWS_ADD, "Marked acknowledgements", Neither, "count", "Accurate ECN only: acknowledgements that reached the sender marked CE. The data that follows reports them to the receiver.", simulated,
-        Traffic ENDS |it| count(it.marked_acks);
-    "sent_packets", "packets", Sent POSITIVE FLOWS_ADD, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.", real FLOW,
-        Traffic ENDS_AND_PHASES |it| count(it.sent);
-    "delivered_packets", "packets", Delivered POSITIVE FLOWS_ADD, "Delivered", Neither, "count", "Data packets that reached the receiver.", real FLOW,
-        Traffic ENDS_AND_PHASES |it| count(it.delay.count());
-    "page_load_s_mean", "s", Completed POSITIVE, "Page load time, mean", Lower, "mean over pages", "Time from the start of a page, when its first connection opens, to the arrival of the last byte of its last object. Pages that complete in the measured time count; those that are still loading at the end do not.", real GROUP,
-        Pages APPLICATION |it| it.mean();
-    "page_load_s_p50", "s", Completed POSITIVE, "Page load time, p50", Lower, "quantile over pages, to 0.8 %", "Median page load time.", real GROUP,
-        Pages APPLICATION |it| it.quantile(0.5);
-    "page_load_s_p99", "s", Completed POSITIVE, "Page load time, p99", Lower, "quantile over pages, to 0.8 %", "Page load time that 99 % of the pages did not exceed.", real GROUP,
-        Pages APPLICATION |it| it.quantile(0.99);
-    "pages_completed", "pages", Completed POSITIVE, "Pages completed", Higher, "count", "Pages that completed in the measured time.", real GROUP,
-        Pages APPLICATION |it| count(it.count());
-    "response_s_mean", "s", Completed POSITIVE, "Response time, mean", Lower, "mean over responses", "Time from a request, or from opening the connection where it has a new one, to the arrival of the last byte of the response.", real GROUP,
-        Responses APPLICATION |it| it.mean();
-    "response_s_p50", "s", Completed POSITIVE, "Response time, p50", Lower, "quantile over responses, to 0.8 %", "Median response time.", real GROUP,
-        Responses APPLICATION |it| it.quantile(0.5);
-    "response_s_p99", "s", Completed POSITIVE, "Response time, p99", Lower, "quantile over responses, to 0.8 %", "Response time that 99 % of the responses did not exceed.", real GROUP,
-        Responses APPLICATION |it| it.quantile(0.99);
-    "responses_completed", "responses", Completed POSITIVE, "Responses", Higher, "count", "Responses that were complete in the measured time.", real GROUP,
-        Responses APPLICATION |it| count(it.count());
-    "video_bit_rate_bit_s", "bit/s" as "Mbit/s", Played POSITIVE, "Video bit rate, mean", Higher, "mean over segments", "Bit rate of the video segments that arrived.", real GROUP,
-        Video APPLICATION |it| it.bit_rate();
-    "video_rebuffer_ratio", "ratio" as "%", Played SHARE, "Video rebuffering", Lower, "time over time", "Share of the time after the start of playback in which the player waited with an empty buffer.", real GROUP,
-        Video APPLICATION |it| it.rebuffered();
-    "video_stalls", "stalls", Played POSITIVE, "Video stalls", Lower, "count", "Number of times that the player's buffer ran empty.", real GROUP,
-        Video APPLICATION |it| count(it.sum.stalls);
-    "video_switches_per_min", "1/min", Played POSITIVE, "Video switches", Lower, "count over time", "Changes of the bit rate from one segment to the next, per minute of playback.", real GROUP,
-        Video APPLICATION |it| it.switches_per_min();
-    "video_startup_s", "s", Run POSITIVE, "Video startup", Lower, "mean over players that began", "Time from the start of a player to the start of playback, over the whole run.", real GROUP,
-        Video APPLICATION |it| it.startup_s;
-    "voip_mouth_to_ear_ms_mean", "ms", Played POSITIVE, "Mouth-to-ear delay, mean", Lower, "mean over calls of the mean over played frames", "Length of a frame, look-ahead of the codec, and time from sending the frame to playing it.", real GROUP,
-        Calls APPLICATION |it| it.mouth_to_ear_ms;
-    "voip_loss_ratio", "ratio" as "%", Played SHARE, "Speech lost", Lower, "frames over frames", "Share of the frames of speech that never arrived.", real GROUP,
-        Calls APPLICATION |it| ratio(it.lost, it.expected);
-    "voip_late_ratio", "ratio" as "%", Played SHARE, "Speech too late", Lower, "frames over frames", "Share of the frames of speech that arrived after they were to be played.", real GROUP,
-        Calls APPLICATION |it| ratio(it.late, it.expected);
-    "voip_r", "ratio", Played RATING, "R", Higher, "mean over calls", "Transmission rating factor R of the E-model (ITU-T G.107) for G.711, from mouth-to-ear delay, frames lost or late, and their burst ratio; 93.2 without delay and losses. Long delays and many losses give values below 0, which the formula allows; MOS is 1 there.", real GROUP,
-        Calls APPLICATION |it| it.rating;
-    "voip_mos", "ratio", Played SCORE, "MOS", Higher, "mean over calls", "Mean opinion score that the E-model (ITU-T G.107, annex B) gives for R, from 1 (bad) to 4.5; 4.41 without delay and losses. Between R = 0 and 6.5 the formula falls to 0.989.", real GROUP,
-        Calls APPLICATION |it| it.mos;
-    "delay_above_50_ms_ratio", "ratio" as "%", Delivered SHARE, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.", real GROUP,
-        Games APPLICATION |it| ratio(it.above_50_ms, it.heard);
-    "delay_above_100_ms_ratio", "ratio" as "%", Delivered SHARE, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.", real GROUP,
-        Games APPLICATION |it| ratio(it.above_100_ms, it.heard);
-    "dropped_packets", "packets", Left POSITIVE FLOWS_ADD, "Dropped", Neither, "count", "Data packets dropped at any queue or lost on any link.", simulated,
-        Traffic DROPPED |it| count(it.dropped);
-    "lateness_ms_mean", "ms", Left POSITIVE, "Lateness, mean", Lower, "mean over packets", "Real packets only: how much later than at their nominal instants packets left the queue under test, because the machine was busy: at most, by the clock after they left.", real RUN;
-    "lateness_least_ms_mean", "ms", Left POSITIVE, "Lateness, mean at least", Lower, "mean over packets", "Real packets only: the mean lateness by the clock before packets left.", real RUN;
-    "dated_late_ms_mean", "ms", Left POSITIVE, "Dated late, mean", Lower, "mean over packets", "Real packets only: how much later than they arrived packets count as arrived at the queue under test, at most.", real RUN;
-    "lateness_ms_p99", "ms", Left POSITIVE, "Lateness, p99", Lower, "quantile over packets", "Real packets only: lateness that 99 % of the packets did not exceed.", real RUN;
-    "lateness_ms_max", "ms", Left POSITIVE, "Lateness, longest", Lower, "maximum over packets", "Real packets only: the longest lateness of a packet.", real RUN;
-    "late_ratio", "ratio" as "%", Time SHARE, "Time lost", Lower, "time over time", "Real packets only: share of the time for which the queue under test had packets to send and the machine came too late to send them.", real RUN;
-    "marked_late_runs", "runs", Run SHARE, "Marked late", Lower, "0 or 1", "Real packets only: 1 if the run was too late to be trusted at the last attempt, 0 if not. The mean is the share of such runs.", real RUN;
-    "repeated_runs", "runs", Run POSITIVE, "Repeated", Neither, "count", "Real packets only: how often the run was repeated because it was marked late.", real RUN;
+    "marks_packets" [Queue EVERY_QUEUE |it| count(it.marked)] real QUEUE, "packets", Left POSITIVE, "Marked CE", Neither, "count", "Packets that the queue marked CE and sent. A marked packet that is dropped before it is sent counts as a drop only.";
+    "mark_ratio" [Queue EVERY_QUEUE |it| ratio(it.marked, it.left())] real QUEUE, "ratio" as "%", Left SHARE, "CE marks", Neither, "marks over packets sent or dropped", "Share of the packets that left the queue with a CE mark that the queue set.";
+    "loss_ratio" [Queue EVERY_QUEUE |it| ratio(it.drops.iter().sum(), it.left()); Traffic PARTS |it| ratio(it.dropped, it.left())] real QUEUE_AND_FLOW, "ratio" as "%", Left SHARE, "Loss", Lower, "drops over packets sent or dropped; for flows, losses at any queue and on any link over packets delivered or lost", "Share of packets dropped. For flows it is of their data packets.";
+    "burst_ratio" [Queue EVERY_QUEUE |it| burst_ratio(it.lost, it.runs, it.left()); Flow FLOW |it| burst_ratio(it.traffic.dropped, it.drop_runs, it.traffic.left())] simulated, "ratio", Left POSITIVE, "Burst ratio", Neither, "mean loss run times (1 - loss ratio); for a flow, over its data packets in order of sending", "Mean length of runs of consecutive losses (in order of arrival), divided by that of independent losses; 1 if losses are independent.";
+    "loss_interval_packets_mean" [Traffic ENDS |it| ratio(it.loss_intervals.0, it.loss_intervals.1)] simulated, "packets", Losses POSITIVE, "Loss interval, mean", Higher, "mean over loss intervals", "Packets that a flow sends from the start of one loss event to the start of the next (RFC 5348, section 5.3). Losses within one round-trip time of the first one are one event. That time is the flow's base RTT, plus what waits in the queue divided by the link's rate or, if longer, the queue's mean sojourn time. For several flows, over the intervals of all.";
+    "loss_synchronisation" [Flows FLOWS |it| it.synchronisation] simulated, "ratio" as "%", Losses SHARE, "Loss synchronisation", Lower, "mean over loss events", "Share of the flows that lose packets in a loss event (RFC 7928, section 2.4). An event begins with a loss of any of the flows and lasts one round-trip time, as in `loss_interval_packets_mean`. The flows are those that have sent by the end of the run; none for a single flow.";
+    "utilisation" [Queue EVERY_QUEUE |it| it.utilisation()] simulated, "ratio" as "%", Time SHARE, "Utilisation", Higher, "time sending over time", "Share of the time of its link, bus or cell that the queue spent sending. Where a token bucket shapes the link, the time is that of the measurement and of the tokens that were saved when it began, or that a lower rate made more time of: all that the link could send. Where the link follows a trace, it is the share of the bits that the trace allowed.";
+    "interarrival_ms_mode" [Tested QUEUE |it| it.spacing.mode_ms()] simulated, "ms", Arrived POSITIVE, "Interarrival mode", Neither, "mode of whole milliseconds", "Most frequent time between arrivals at a queue, rounded to milliseconds (Shu 2023, section 4.1.1).";
+    "interarrival_fine_ms_mode" [Tested QUEUE |it| it.spacing.mode_fine_ms()] simulated, "ms", Arrived POSITIVE, "Interarrival fine mode", Neither, "mode of bins of 10 us", "Middle of the most frequent bin of the times between arrivals at a queue; times of 49.5 ms and more are left out.";
+    "daqm_hit_ratio" [Tested QUEUE |it| it.daqm.and_then(|[hits, left]| ratio(hits, left))] simulated, "ratio", Left SHARE, "Daqm hit ratio", Neither, "hits over packets that left or were dropped at a dequeue", "dAQM only: how often a feature exceeded its threshold, which starts a dropping phase, while the queue ran dAQM.";
+    "l4s_packets" [Classes EVERY_QUEUE |it| count(it.l4s()?.sojourn.moments.count())] simulated, "packets", Left POSITIVE, "L4S packets", Neither, "count", "DualPI2 only: packets that left the L4S queue.";
+    "l4s_drops_packets" [Classes EVERY_QUEUE |it| count(it.l4s()?.drops)] simulated, "packets", Left POSITIVE, "L4S drops", Lower, "count", "DualPI2 only: packets of the L4S queue that were dropped for any reason.";
+    "l4s_sojourn_ms_mean" [Classes EVERY_QUEUE |it| it.l4s()?.sojourn.moments.mean_ms()] simulated, "ms", Left POSITIVE, "L4S delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the L4S queue.";
+    "l4s_sojourn_ms_p99" [Classes EVERY_QUEUE |it| it.l4s()?.sojourn.histogram.quantile_ms(0.99)] simulated, "ms", Left POSITIVE, "L4S delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the L4S queue did not exceed.";
+    "l4s_mark_ratio" [Classes EVERY_QUEUE |it| it.l4s_marked()] simulated, "ratio" as "%", Left SHARE, "L4S marks", Neither, "marks over packets that left or were dropped", "DualPI2 only: share of the L4S queue's packets that were marked CE, by its own ramp or step or by the coupling.";
+    "classic_packets" [Classes EVERY_QUEUE |it| count(it.classic()?.sojourn.moments.count())] simulated, "packets", Left POSITIVE, "Classic packets", Neither, "count", "DualPI2 only: packets that left the classic queue.";
+    "classic_drops_packets" [Classes EVERY_QUEUE |it| count(it.classic()?.drops)] simulated, "packets", Left POSITIVE, "Classic drops", Lower, "count", "DualPI2 only: packets of the classic queue that were dropped for any reason.";
+    "classic_sojourn_ms_mean" [Classes EVERY_QUEUE |it| it.classic()?.sojourn.moments.mean_ms()] simulated, "ms", Left POSITIVE, "Classic delay, mean", Lower, "mean over packets", "DualPI2 only: sojourn time in the classic queue.";
+    "classic_sojourn_ms_p99" [Classes EVERY_QUEUE |it| it.classic()?.sojourn.histogram.quantile_ms(0.99)] simulated, "ms", Left POSITIVE, "Classic delay, p99", Lower, "quantile over packets, to 0.8 %", "DualPI2 only: sojourn time that 99 % of the packets of the classic queue did not exceed.";
+    "classic_signal_ratio" [Classes EVERY_QUEUE |it| it.classic_signalled()] simulated, "ratio" as "%", Left SHARE, "Classic signals", Neither, "marks and early drops over packets that left or were dropped", "DualPI2 only: share of the classic queue's packets that its controller marked or dropped.";
+    "coupling_ratio" [Classes EVERY_QUEUE |it| it.coupling()] simulated, "ratio", Left POSITIVE, "Coupling", Neither, "L4S mark ratio over the root of the classic signal ratio", "DualPI2 only: equals the coupling factor k where the coupling alone marks, because then p_CL = k p' and p_C = p'^2 (RFC 9332, section 2.1). It is larger where the L4S queue's own ramp or step marks too.";
+    "goodput_bit_s" [Traffic ENDS_AND_PHASES |it| it.rate(it.payload)] real ENDS, "bit/s" as "Mbit/s", Delivered POSITIVE FLOWS_ADD, "Goodput", Higher, "bits over measured time", "Payload that reached the receiving application, each byte counted once; for TCP in order.";
+    "throughput_bit_s" [Traffic ENDS_AND_PHASES |it| it.rate(it.ip_bytes)] simulated, "bit/s" as "Mbit/s", Delivered POSITIVE FLOWS_ADD, "Throughput", Higher, "bits over measured time", "Bytes of IP packets that reached the receiver, with headers and retransmissions.";
+    "one_way_delay_ms_mean" [Traffic ENDS_AND_PHASES |it| it.delay.mean_ms()] real ENDS, "ms", Delivered POSITIVE, "One-way delay, mean", Lower, "mean over packets", "Time from sending a data packet to its arrival at the receiver, over packets that arrived.";
+    "one_way_delay_ms_sd" [Traffic ENDS |it| it.delay.sd_ms()] real ENDS, "ms", Delivered POSITIVE, "One-way delay sd", Lower, "standard deviation over packets", "Standard deviation of the one-way delay.";
+    "one_way_delay_ms_p50" [Traffic ENDS_AND_PHASES |it| it.delays.quantile_ms(0.5)] real ENDS, "ms", Delivered POSITIVE, "One-way delay p50", Lower, "quantile over packets, to 0.8 %", "Median one-way delay. Of single flows where there are at most 16.";
+    "one_way_delay_ms_p99" [Traffic ENDS_AND_PHASES |it| it.delays.quantile_ms(0.99)] real ENDS, "ms", Delivered POSITIVE, "One-way delay, p99", Lower, "quantile over packets, to 0.8 %", "One-way delay that 99 % of the packets did not exceed. Of single flows where there are at most 16.";
+    "delay_variation_ms_p99" [Traffic ENDS_AND_PHASES |it| it.delays.variation_ms(0.99)] real ENDS, "ms", Delivered POSITIVE, "Delay variation, p99", Lower, "quantile less the least, both to 0.8 % of the delay", "Packet delay variation (RFC 5481, section 4.2) that 99 % of the packets did not exceed: the one-way delay less the least one. It is known to about 0.5 % of the delay itself, which the interval does not include. Of single flows where there are at most 16.";
+    "flow_completion_s_mean" [Flows FLOWS |it| seconds(it.completed.mean_ms())] real FLOWS, "s", Run POSITIVE, "Completion, mean", Lower, "mean over completed transfers", "Time from the first packet of a transfer (its SYN if there is a handshake) to the arrival of its last byte, over completed transfers.";
+    "flow_completion_s_p50" [Flows FLOWS |it| seconds(it.completions.quantile_ms(0.5))] real FLOWS, "s", Run POSITIVE, "Flow completion p50", Lower, "quantile over completed transfers", "Median flow completion time.";
+    "flow_completion_s_p99" [Flows FLOWS |it| seconds(it.completions.quantile_ms(0.99))] real FLOWS, "s", Run POSITIVE, "Completion, p99", Lower, "quantile over completed transfers", "99th percentile of the flow completion time.";
+    "flow_completion_s" [Flow FLOW |it| it.completion.map(Span::seconds)] real FLOW, "s", Run POSITIVE, "Flow completion", Lower, "one value", "Time from the first packet of the transfer (its SYN if there is a handshake) to the arrival of its last byte.";
+    "flows_completed" [Flows FLOWS |it| count(it.completions.count())] real FLOWS, "flows", Run POSITIVE FLOWS_ADD, "Flows completed", Neither, "count", "Transfers that completed in the run.";
+    "flow_duration_s_mean" [Flows FLOWS |it| mean(&it.durations)] simulated, "s", Run POSITIVE, "Flow duration mean", Neither, "mean over flows that delivered", "Time from a flow's first packet to the arrival of its last one, over the whole run.";
+    "flow_duration_s" [Flow FLOW |it| it.duration] simulated, "s", Run POSITIVE, "Flow duration", Neither, "one value", "Time from the flow's first packet to the arrival of its last one, over the whole run.";
+    "flow_start_s" [Flow FLOW |it| it.started.map(|first| (first - Instant::ZERO).seconds())] real FLOW, "s", Run POSITIVE, "Flow start", Neither, "one value", "Time of the flow's first packet, since the start of the run.";
+    "flows_started" [Flows FLOWS |it| count(it.started)] real FLOWS, "flows", Run POSITIVE FLOWS_ADD, "Flows started", Neither, "count", "Flows that had sent a packet (which may be a SYN) by the end of the run.";
+    "slow_start_s_mean" [Flows FLOWS |it| mean(&it.slow_starts)] simulated, "s", Run POSITIVE, "Slow start mean", Neither, "mean over TCP flows that sent", "Duration of slow start: from a flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run; algorithms without ssthresh never reach it.";
+    "slow_start_s" [Flow FLOW |it| it.slow_start.seconds] simulated, "s", Run POSITIVE, "Slow start", Neither, "one value", "Duration of slow start: from the flow's first packet until its window first reached ssthresh (by growth, loss or mark), or until the flow or the run ended. Measured over the whole run.";
+    "flow_startup_s_mean" [Flows FLOWS |it| seconds(it.startup.mean_ms())] real FLOWS, "s", Run POSITIVE, "Startup, mean", Lower, "mean over TCP flows that began to deliver", "Startup time (RFC 7928, section 2.2): from a flow's first packet (its SYN if there is a handshake) to the arrival of the first payload at the receiver. Measured over the whole run.";
+    "flow_startup_s_p99" [Flows FLOWS |it| seconds(it.startups.quantile_ms(0.99))] simulated, "s", Run POSITIVE, "Startup, p99", Lower, "quantile over TCP flows that began to deliver, to 0.8 %", "Startup time that 99 % of the flows did not exceed.";
+    "flow_startup_s" [Flow FLOW |it| it.opening.startup.map(Span::seconds)] real FLOW, "s", Run POSITIVE, "Startup", Lower, "one value", "Startup time (RFC 7928, section 2.2): from the flow's first packet (its SYN if there is a handshake) to the arrival of the first payload at the receiver. Measured over the whole run.";
+    "connect_ms" [Flow FLOW |it| it.opening.connect.map(Span::millis)] simulated, "ms", Run POSITIVE, "Connect", Lower, "one value", "Time from the flow's first packet (its SYN if there is a handshake) until the first payload that arrived was sent: of data that is ready, the time that the handshake takes.";
+    "base_rtt_ms" [Flow FLOW |it| Some(it.base_rtt.millis())] simulated, "ms", Run POSITIVE, "Base RTT", Neither, "one value", "Propagation delay of the way there and of the way back together, at the start of the run. Transmission times and queues come on top.";
+    "cwnd_growth_segments_mean" [Flows FLOWS |it| mean(&it.growths)] simulated, "segments", Run ANY, "Cwnd growth mean", Neither, "mean over TCP flows that sent a second or more before the end", "Congestion window at the last acknowledgement of a flow's first second, minus the initial window. Measured over the whole run.";
+    "cwnd_growth_segments" [Flow FLOW |it| it.slow_start.growth] simulated, "segments", Run ANY, "Cwnd growth", Neither, "one value", "Congestion window at the last acknowledgement of the flow's first second, minus the initial window; 0 without an acknowledgement.";
+    "jain_index" [Flows FLOWS |it| jain(it.goodputs.iter().copied())] real FLOWS, "ratio", Delivered SHARE, "Jain's index", Higher, "Jain's index of goodput over flows", "Fairness of goodput among flows that have sent: 1 if all are equal, 1/n if one of n flows has everything.";
+    "rtt_ms_mean" [Traffic ENDS |it| it.rtt_ms()] simulated, "ms", Acknowledged POSITIVE, "Rtt mean", Lower, "mean over samples", "TCP's own round-trip time samples. Of UDP flows with `echo`: time from sending a datagram until it is back; not in run scope.";
+    "rtt_ms_p50" [Flows GROUP |it| it.echoes.quantile_ms(0.5)] simulated, "ms", Acknowledged POSITIVE, "Round trip p50", Lower, "quantile over datagrams, to 0.8 %", "Median round-trip time of datagrams of flows with `echo`.";
+    "rtt_ms_p99" [Flows GROUP |it| it.echoes.quantile_ms(0.99)] simulated, "ms", Acknowledged POSITIVE, "Round trip p99", Lower, "quantile over datagrams, to 0.8 %", "Round-trip time of flows with `echo` that 99 % of their datagrams did not exceed.";
+    "retransmissions_segments" [Traffic ENDS_AND_PHASES |it| count(it.retransmitted)] real ENDS, "segments", Sent POSITIVE FLOWS_ADD, "Retransmissions", Lower, "count", "TCP segments that were retransmitted.";
+    "timeouts" [Traffic ENDS_AND_PHASES |it| count(it.timeouts)] simulated, "events", Sent POSITIVE FLOWS_ADD, "Timeouts", Neither, "count", "Expirations of TCP's retransmission timer.";
+    "marked_acks_packets" [Traffic ENDS |it| count(it.marked_acks)] simulated, "packets", Acknowledged POSITIVE FLOWS_ADD, "Marked acknowledgements", Neither, "count", "Accurate ECN only: acknowledgements that reached the sender marked CE. The data that follows reports them to the receiver.";
+    "sent_packets" [Traffic ENDS_AND_PHASES |it| count(it.sent)] real FLOW, "packets", Sent POSITIVE FLOWS_ADD, "Sent", Neither, "count", "Data packets sent, that is packets with payload; SYN, FIN and window probes without payload are not counted.";
+    "delivered_packets" [Traffic ENDS_AND_PHASES |it| count(it.delay.count())] real FLOW, "packets", Delivered POSITIVE FLOWS_ADD, "Delivered", Neither, "count", "Data packets that reached the receiver.";
+    "page_load_s_mean" [Pages APPLICATION |it| it.mean()] real GROUP, "s", Completed POSITIVE, "Page load time, mean", Lower, "mean over pages", "Time from the start of a page, when its first connection opens, to the arrival of the last byte of its last object. Pages that complete in the measured time count; those that are still loading at the end do not.";
+    "page_load_s_p50" [Pages APPLICATION |it| it.quantile(0.5)] real GROUP, "s", Completed POSITIVE, "Page load time, p50", Lower, "quantile over pages, to 0.8 %", "Median page load time.";
+    "page_load_s_p99" [Pages APPLICATION |it| it.quantile(0.99)] real GROUP, "s", Completed POSITIVE, "Page load time, p99", Lower, "quantile over pages, to 0.8 %", "Page load time that 99 % of the pages did not exceed.";
+    "pages_completed" [Pages APPLICATION |it| count(it.count())] real GROUP, "pages", Completed POSITIVE, "Pages completed", Higher, "count", "Pages that completed in the measured time.";
+    "response_s_mean" [Responses APPLICATION |it| it.mean()] real GROUP, "s", Completed POSITIVE, "Response time, mean", Lower, "mean over responses", "Time from a request, or from opening the connection where it has a new one, to the arrival of the last byte of the response.";
+    "response_s_p50" [Responses APPLICATION |it| it.quantile(0.5)] real GROUP, "s", Completed POSITIVE, "Response time, p50", Lower, "quantile over responses, to 0.8 %", "Median response time.";
+    "response_s_p99" [Responses APPLICATION |it| it.quantile(0.99)] real GROUP, "s", Completed POSITIVE, "Response time, p99", Lower, "quantile over responses, to 0.8 %", "Response time that 99 % of the responses did not exceed.";
+    "responses_completed" [Responses APPLICATION |it| count(it.count())] real GROUP, "responses", Completed POSITIVE, "Responses", Higher, "count", "Responses that were complete in the measured time.";
+    "video_bit_rate_bit_s" [Video APPLICATION |it| it.bit_rate()] real GROUP, "bit/s" as "Mbit/s", Played POSITIVE, "Video bit rate, mean", Higher, "mean over segments", "Bit rate of the video segments that arrived.";
+    "video_rebuffer_ratio" [Video APPLICATION |it| it.rebuffered()] real GROUP, "ratio" as "%", Played SHARE, "Video rebuffering", Lower, "time over time", "Share of the time after the start of playback in which the player waited with an empty buffer.";
+    "video_stalls" [Video APPLICATION |it| count(it.sum.stalls)] real GROUP, "stalls", Played POSITIVE, "Video stalls", Lower, "count", "Number of times that the player's buffer ran empty.";
+    "video_switches_per_min" [Video APPLICATION |it| it.switches_per_min()] real GROUP, "1/min", Played POSITIVE, "Video switches", Lower, "count over time", "Changes of the bit rate from one segment to the next, per minute of playback.";
+    "video_startup_s" [Video APPLICATION |it| it.startup_s] real GROUP, "s", Run POSITIVE, "Video startup", Lower, "mean over players that began", "Time from the start of a player to the start of playback, over the whole run.";
+    "voip_mouth_to_ear_ms_mean" [Calls APPLICATION |it| it.mouth_to_ear_ms] real GROUP, "ms", Played POSITIVE, "Mouth-to-ear delay, mean", Lower, "mean over calls of the mean over played frames", "Length of a frame, look-ahead of the codec, and time from sending the frame to playing it.";
+    "voip_loss_ratio" [Calls APPLICATION |it| ratio(it.lost, it.expected)] real GROUP, "ratio" as "%", Played SHARE, "Speech lost", Lower, "frames over frames", "Share of the frames of speech that never arrived.";
+    "voip_late_ratio" [Calls APPLICATION |it| ratio(it.late, it.expected)] real GROUP, "ratio" as "%", Played SHARE, "Speech too late", Lower, "frames over frames", "Share of the frames of speech that arrived after they were to be played.";
+    "voip_r" [Calls APPLICATION |it| it.rating] real GROUP, "ratio", Played RATING, "R", Higher, "mean over calls", "Transmission rating factor R of the E-model (ITU-T G.107) for G.711, from mouth-to-ear delay, frames lost or late, and their burst ratio; 93.2 without delay and losses. Long delays and many losses give values below 0, which the formula allows; MOS is 1 there.";
+    "voip_mos" [Calls APPLICATION |it| it.mos] real GROUP, "ratio", Played SCORE, "MOS", Higher, "mean over calls", "Mean opinion score that the E-model (ITU-T G.107, annex B) gives for R, from 1 (bad) to 4.5; 4.41 without delay and losses. Between R = 0 and 6.5 the formula falls to 0.989.";
+    "delay_above_50_ms_ratio" [Games APPLICATION |it| ratio(it.above_50_ms, it.heard)] real GROUP, "ratio" as "%", Delivered SHARE, "Delay above 50 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 50 ms after they were sent, of those that arrived.";
+    "delay_above_100_ms_ratio" [Games APPLICATION |it| ratio(it.above_100_ms, it.heard)] real GROUP, "ratio" as "%", Delivered SHARE, "Delay above 100 ms", Lower, "packets over packets", "Share of the packets of games that arrived more than 100 ms after they were sent, of those that arrived.";
+    "dropped_packets" [Traffic DROPPED |it| count(it.dropped)] simulated, "packets", Left POSITIVE FLOWS_ADD, "Dropped", Neither, "count", "Data packets dropped at any queue or lost on any link.";
+    "lateness_ms_mean" [] real RUN, "ms", Left POSITIVE, "Lateness, mean", Lower, "mean over packets", "Real packets only: how much later than at their nominal instants packets left the queue under test, because the machine was busy: at most, by the clock after they left.";
+    "lateness_least_ms_mean" [] real RUN, "ms", Left POSITIVE, "Lateness, mean at least", Lower, "mean over packets", "Real packets only: the mean lateness by the clock before packets left.";
+    "dated_late_ms_mean" [] real RUN, "ms", Left POSITIVE, "Dated late, mean", Lower, "mean over packets", "Real packets only: how much later than they arrived packets count as arrived at the queue under test, at most.";
+    "lateness_ms_p99" [] real RUN, "ms", Left POSITIVE, "Lateness, p99", Lower, "quantile over packets", "Real packets only: lateness that 99 % of the packets did not exceed.";
+    "lateness_ms_max" [] real RUN, "ms", Left POSITIVE, "Lateness, longest", Lower, "maximum over packets", "Real packets only: the longest lateness of a packet.";
+    "late_ratio" [] real RUN, "ratio" as "%", Time SHARE, "Time lost", Lower, "time over time", "Real packets only: share of the time for which the queue under test had packets to send and the machine came too late to send them.";
+    "marked_late_runs" [] real RUN, "runs", Run SHARE, "Marked late", Lower, "0 or 1", "Real packets only: 1 if the run was too late to be trusted at the last attempt, 0 if not. The mean is the share of such runs.";
+    "repeated_runs" [] real RUN, "runs", Run POSITIVE, "Repeated", Neither, "count", "Real packets only: how often the run was repeated because it was marked late.";
 }}
 
 /// The metric called `name`.

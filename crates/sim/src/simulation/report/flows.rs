@@ -1,14 +1,10 @@
 //! What flows measured.
 
 use super::super::Simulation;
-use super::catalogue::{Accumulators, Scope};
-use super::{FlowReport, GroupReport, Metrics};
 use sojourn_measure::{Histogram, Moments};
-use sojourn_scenario::Transport;
 use sojourn_traffic::application::Measured;
 use sojourn_transport::SenderStats;
 use sojourn_units::{Instant, Span};
-use std::sync::Arc;
 
 impl Simulation {
     /// Payload delivered to the application of flow `index` since the measurement began.
@@ -20,53 +16,6 @@ impl Simulation {
     /// Payload delivered by all flows since the measurement began.
     pub(in crate::simulation) fn payload_all(&self) -> u64 {
         (0..self.hosts.flows.len()).map(|index| self.payload(index)).sum()
-    }
-
-    /// Every flow, every group of flows, and what the run has of all flows together.
-    ///
-    /// A flow's TCP goes when it has been reported: the reports take its room.
-    pub(super) fn flow_reports(&mut self, measured: Span) -> (Vec<FlowReport>, Vec<GroupReport>, Metrics) {
-        let network = Arc::clone(&self.network);
-        let mut reports = Vec::with_capacity(self.hosts.flows.len());
-        let (mut all, mut groups) = (Sums::default(), vec![Sums::default(); self.network.groups.len()]);
-        for (index, spec) in network.flows.iter().enumerate() {
-            let mut own = OneFlow::of(self, index);
-            self.hosts.ends[index].tcp = None;
-            all.add(&own);
-            groups[spec.group].add(&own);
-            own.traffic.measured = measured;
-            if network.are_apart() {
-                own.traffic.delays.clone_from(&self.hosts.delays[index]);
-            }
-            let node = |n: usize| self.network.nodes[n].clone();
-            reports.push(FlowReport {
-                name: spec.name.clone(),
-                group: self.network.groups[spec.group].clone(),
-                from: node(spec.from),
-                to: node(spec.to),
-                transport: if matches!(*spec.transport, Transport::Tcp { .. }) { "tcp" } else { "udp" },
-                metrics: Metrics::collect(
-                    Scope::Flow,
-                    &Accumulators { traffic: Some(&own.traffic), flow: Some(&own), ..Accumulators::default() },
-                ),
-            });
-        }
-        (all.traffic.measured, all.traffic.delays, all.traffic.echo) = (measured, self.delay_of_all(), None);
-        let together = &self.net.synchronisation;
-        all.synchronisation = together.last().and_then(|all_flows| all_flows.share(all.started));
-        let applications = self.applications();
-        let named = self.network.groups.iter().zip(&applications).zip(groups);
-        let groups = named.zip(self.delays_of_groups().into_iter().zip(together));
-        let groups = groups.map(|(((name, applications), mut sums), (delays, together))| {
-            (sums.traffic.measured, sums.traffic.delays) = (measured, delays);
-            sums.synchronisation = together.share(sums.started);
-            let application = Measured::together(applications);
-            let own = Accumulators { traffic: Some(&sums.traffic), flows: Some(&sums), ..Accumulators::default() };
-            let metrics = Metrics::collect(Scope::Group, &own.with(application.as_ref()));
-            GroupReport { name: name.clone(), metrics }
-        });
-        let own = Accumulators { traffic: Some(&all.traffic), flows: Some(&all), ..Accumulators::default() };
-        (reports, groups.collect(), Metrics::collect(Scope::Run, &own))
     }
 
     /// What the applications of each group measured.
@@ -215,7 +164,7 @@ pub(super) struct OneFlow {
 }
 
 impl OneFlow {
-    fn of(simulation: &Simulation, index: usize) -> Self {
+    pub fn of(simulation: &Simulation, index: usize) -> Self {
         let meter = &simulation.hosts.ends[index].meter;
         let tcp = simulation.hosts.tcp_of(index);
         let first_sent = simulation.hosts.clients.past(index).1.or(meter.first_sent);
@@ -256,7 +205,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, flow: &OneFlow) {
+    pub fn add(&mut self, flow: &OneFlow) {
         self.traffic.merge(&flow.traffic);
         self.echoes.merge(&flow.echoes);
         if let Some(startup) = flow.opening.startup {

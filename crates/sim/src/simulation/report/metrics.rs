@@ -22,11 +22,6 @@ fn defined(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// A share; none of nothing.
-pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
 /// The catalogue in alphabetical order.
 fn alphabet() -> &'static [&'static Metric] {
     static METRICS_BY_NAME: OnceLock<Vec<&'static Metric>> = OnceLock::new();

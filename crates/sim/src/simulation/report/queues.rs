@@ -1,17 +1,18 @@
 //! What queues measured: each by itself and, where asked for, all under test together.
 
 use super::super::net::PortRef;
-use super::super::state::Internals;
 use super::super::Simulation;
-use super::catalogue::{Accumulators, Scope};
-use super::metrics::ratio;
-use super::{Metrics, QueueReport, QueueWindow, Switched, ALL};
-use crate::port::{ClassTally, Classes, Line, LineQueue, Port, Record};
+use crate::port::{ClassTally, Classes, Line, LineQueue};
 use sojourn_aqm::ChannelCounts;
 use sojourn_measure::{Level, Mode, Moments, Sampled};
 use sojourn_scenario::PortKind;
 use sojourn_units::{Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A share; none of nothing.
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
 
 /// What several queues, or one, measured.
 #[derive(Clone, Default)]
@@ -171,30 +172,6 @@ impl Merged {
         Usage::share(&self.usage)
     }
 
-    /// The entry of all queues under test together.
-    pub fn report(&self) -> QueueReport {
-        QueueReport {
-            name: ALL.into(),
-            under_test: false,
-            scheme: String::new(),
-            switched: Vec::new(),
-            metrics: Metrics::collect(Scope::Queue, &self.accumulators(true)),
-            windows: Vec::new(),
-            counts: None,
-            internals: Internals::default(),
-        }
-    }
-
-    /// What the metrics of a queue follow from; `is_tested`: of a queue under test, in the whole run.
-    pub fn accumulators(&self, is_tested: bool) -> Accumulators<'_> {
-        Accumulators {
-            queue: Some(self),
-            tested: is_tested.then_some(self),
-            classes: (is_tested || self.classes.is_some()).then_some(self),
-            ..Accumulators::default()
-        }
-    }
-
     /// Packets that left the queue, sent or dropped.
     pub fn left(&self) -> u64 {
         self.sent + self.drops.iter().sum::<u64>()
@@ -314,50 +291,5 @@ impl Simulation {
             (all.waiting, all.system) = (waiting.clone(), system.clone());
         }
         all
-    }
-
-    pub(super) fn queue_report(&mut self, index: usize, measured: Span) -> QueueReport {
-        let under_test = self.network.ports[index].under_test;
-        let (counts, internals) = if under_test { self.state(index) } else { Default::default() };
-        let spec = &self.network.ports[index];
-        let scheme = match &self.options.scheme {
-            Some(scheme) if spec.under_test => scheme,
-            _ => &*spec.queue,
-        };
-        let merged = self.merged(index, self.end, measured);
-        let metrics = Metrics::collect(Scope::Queue, &merged.accumulators(spec.under_test));
-        if let PortRef::Line(line) = self.net.places[index] {
-            // It has been reported: room for the reports that follow.
-            self.net.line_queues[line as usize] = LineQueue::new(0);
-        }
-        let switched = match self.net.places[index] {
-            PortRef::Port(port) => self.net.ports[port as usize].switched.as_slice(),
-            PortRef::Line(_) => &[],
-        };
-        let windows = match self.net.places[index] {
-            PortRef::Port(port) => self.windows_of(&self.net.ports[port as usize], &scheme.text()),
-            PortRef::Line(_) => Vec::new(),
-        };
-        let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
-        QueueReport {
-            name: spec.name.clone(),
-            under_test,
-            scheme: scheme.text(),
-            switched,
-            metrics,
-            windows,
-            counts: counts.map(Box::new),
-            internals,
-        }
-    }
-
-    /// The closed windows of a port that had `scheme` at the start.
-    fn windows_of(&self, port: &Port, scheme: &str) -> Vec<QueueWindow> {
-        let text = |switches: usize| match switches.checked_sub(1).and_then(|last| port.switched.get(last)) {
-            Some((_, scheme)) => scheme.text(),
-            None => scheme.to_owned(),
-        };
-        let rows = port.probe.watch.iter().filter_map(|watch| watch.record.as_ref()).flat_map(Record::rows);
-        rows.map(|(switches, row)| QueueWindow { scheme: text(*switches), row: row.clone() }).collect()
     }
 }
