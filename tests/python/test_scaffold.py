@@ -44,11 +44,7 @@ IN_TREE = kinds.OF_SOURCES
 # What changes the sources is in them, the rest in the package.
 FOLDERS = (ROOT / "scaffold", Path(kinds.__file__).parent)
 # What the sources are recognised by, what says how to format, and folders in which a name may be taken.
-COPIED = (
-    *(*sources._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md"),
-    # Of these the scripts import, which ruff looks for.
-    *("python/sojourn/base", "python/sojourn/results", "python/sojourn/view", "tests/python/shared.py"),
-)
+COPIED = (*sources._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md")
 
 
 def copy(to: Path, *more: str) -> Path:
@@ -60,6 +56,10 @@ def copy(to: Path, *more: str) -> Path:
             shutil.copytree(ROOT / name, to / name, dirs_exist_ok=True)
         else:
             shutil.copy(ROOT / name, to / name)
+    # Ruff looks for modules that scripts import, whatever is in them.
+    for path in [*(ROOT / "python/sojourn").rglob("*.py"), ROOT / "tests/python/shared.py"]:
+        (to / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        (to / path.relative_to(ROOT)).touch()
     return to
 
 

@@ -31,7 +31,7 @@ pub(super) struct Merged {
     /// dAQM's hits, and packets that left it or were dropped at a dequeue.
     pub daqm: Option<[u64; 2]>,
     /// Of DualPI2.
-    classes: Option<Box<Classes>>,
+    pub classes: Option<Box<Classes>>,
     pub lost: u64,
     pub runs: u64,
     /// Of links with impairments.
