@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
 import sojourn as sj
 from sojourn.base import core
-from sojourn.real.shell import outcome
+from sojourn.real.shell import carry, executor, outcome
 from sojourn.results import metrics
 
 
@@ -79,3 +80,54 @@ def test_real_packets_with_impossible_values_are_told() -> None:
     )
     assert run.impossible == ["mark_ratio of down is 1.5"]
     assert "WARNING: impossible values were measured: mark_ratio of down is 1.5" in run.table()
+
+
+def state(packets: int) -> dict[str, Any]:
+    """What the device shows after `packets` in each direction, and as many times and drops."""
+    names = ("arrived", "forwarded", "marked", "dropped_overflow", "dropped_early", "dropped_flow")
+    times = dict.fromkeys(("mean_s", "p50_s", "p95_s", "p99_s", "max_s"), 1e-3)
+    direction = {
+        "counts": {name: {"packets": packets, "bytes": 1500 * packets} for name in names},
+        "sojourn_totals": {"packets": packets, "sum_s": 1e-3 * packets, "buckets": [packets]},
+        "backlog": {"packets": 0},
+        **dict.fromkeys(("sojourn", "sojourn_all", "lateness", "lateness_most", "dated_late"), times),
+        **dict.fromkeys(("stale", "no_room", "late_s", "blocked_s"), 0),
+        **{effect["count"]: packets for effect in core.link_effects()},
+    }
+    port = {"counters": dict.fromkeys(("missed", "oversize", "send_failed", "link_dropped"), 0)}
+    return {"uptime_s": float(packets), "directions": [direction] * 2, "ports": [port] * 2}
+
+
+def report_of_real_packets(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The report of a transfer, bulk data and datagrams, as a plan has it."""
+    scenario = {"warm_up": "0 s", "links": [{"queue": "codel", "reverse_queue": "pfifo", "under_test": True}]}
+    run = outcome.measured(scenario, [state(0), state(10)], first=0, seed=1, duration_s=1.0, status=0)
+    kinds = (("transfer", "tcp"), ("bulk", "tcp"), ("cbr", "udp"))
+    facts = dict.fromkeys(("first_sent_ns", "retransmissions"), 1)
+    facts |= dict.fromkeys(("received", "first_heard_ns", "completed_ns", "arrived", "sent"), 2)
+    heard: dict[str, Any] = {**facts, "delays_ns": [1e6, 2e6]}
+    said = {host: {"flows": {str(number): heard for number in range(3)}, "groups": {}} for host in ("here", "there")}
+    said = {"client": said["here"], "server": said["there"]}
+    wanted = [
+        {"number": number, "name": kind, "group": "all", "from": "a", "to": "b", "transport": transport}
+        | {"kind": kind, "sender": "client", "receiver": "server"}
+        for number, (kind, transport) in enumerate(kinds)
+    ]
+    document = carry._document(scenario, run, wanted, said, 1.0)
+    monkeypatch.setattr(executor, "carry", lambda *_, **__: (run, None, document))
+    plan = executor.Packets.__new__(executor.Packets)
+    plan._stop = None  # type: ignore[assignment]
+    tried = type("Run", (), {"scheme": None, "seed": 1, "replication": 0})
+    return plan._run(scenario, tried)  # type: ignore[arg-type]
+
+
+def test_real_packets_have_the_metrics_that_are_declared_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = report_of_real_packets(monkeypatch)
+    entries = {"run": [report], "queue": report["queues"], "group": report["groups"], "flow": report["flows"]}
+    for scope, found in entries.items():
+        names = {name for one in found for name, value in one["metrics"].items() if value is not None}
+        # Metrics of applications are the library's own.
+        declared = {row["name"] for row in core.metrics() if scope in row["real"]}
+        declared = {name for name in declared if metrics.family(name) is None}
+        place = "python/sojourn/real/shell, or declared in crates/sim/src/simulation/report/catalogue.rs"
+        assert names == declared, f"{scope}: {sorted(names ^ declared)} are not computed in {place}"

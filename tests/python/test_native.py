@@ -42,7 +42,7 @@ def test_every_metric_that_a_run_reports_is_defined(results) -> None:  # type: i
         from sojourn.results import tables
 
         for column in tables.metric_columns(name, results.frames[name]):
-            where = "crates/measure/src/catalogue.rs"
+            where = "crates/sim/src/simulation/report/catalogue.rs"
             assert (scope, column) in metrics.catalogue(), f"{column} of {name} is not in {where}"
 
 

@@ -33,6 +33,10 @@ NAMES = {
     "aqm": "flow_red",
     "congestion-control": "scaffold_tcp",
     "traffic": "frame_train",
+    "link-key": "outage",
+    "metric": "idle_ratio",
+    "subcommand": "line-rate",
+    "figure": "loss_rates",
     "paper": "my-study",
     "scenario": "campus",
 }
@@ -52,6 +56,10 @@ def copy(to: Path, *more: str) -> Path:
             shutil.copytree(ROOT / name, to / name, dirs_exist_ok=True)
         else:
             shutil.copy(ROOT / name, to / name)
+    # Ruff looks for modules that scripts import, whatever is in them.
+    for path in [*(ROOT / "python/sojourn").rglob("*.py"), ROOT / "tests/python/shared.py"]:
+        (to / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        (to / path.relative_to(ROOT)).touch()
     return to
 
 
@@ -97,7 +105,7 @@ def test_every_place_of_a_kind_is_found_and_holds_the_name(of: str, tree: Path) 
     assert changed == set(made.contents) == {one.file for one in made.changes}
     assert {one.file for one in made.changes if one.is_new} == set(after) - set(before)
     for one in made.changes:
-        assert one.is_new or re.search(f"{NAMES[of]}|FrameTrain", after[one.file].decode())
+        assert one.is_new or re.search(f"{NAMES[of]}|FrameTrain|Outage", after[one.file].decode())
     formatted(tree, made)
 
 
@@ -296,7 +304,7 @@ REFUSED = [
     (
         "aqmm",
         "x",
-        r"unknown kind `aqmm` \(did you mean `aqm`\?\); allowed: aqm, congestion-control, traffic, paper, scen",
+        r"unknown kind `aqmm` \(did you mean `aqm`\?\); allowed: aqm, congestion-control, traffic, link-key, ",
     ),
 ]
 
@@ -430,7 +438,12 @@ def test_contributing_lists_the_places_of_the_command(of: str) -> None:
     )
     assert part
     folders = {"paper": "papers/NAME", "scenario": "scenarios/NAME"}
-    values = {"name": "NAME", "folder": folders.get(of, ""), "test_file": f"tests/python/test_{of}_NAME.py"}
+    values = {
+        "name": "NAME",
+        "snake": "NAME",
+        "folder": folders.get(of, ""),
+        "test_file": f"tests/python/test_{of}_NAME.py",
+    }
     wanted = [(kinds.fill(one.file, values), not one.position) for one in kinds.kind(of).places]
     found = re.findall(r"^\| `([^`]+)` \| (new|) \| \S.* \|$", part[1], re.MULTILINE)
     assert [(file, mark == "new") for file, mark in found] == wanted

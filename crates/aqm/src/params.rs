@@ -268,13 +268,16 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
     fn limit(&self) -> Option<Limit>;
 
     /// The same, where each parameter that `other` has by the same name takes its value.
-    #[must_use]
-    fn with_shared(mut self, other: &impl Parameters) -> Self {
+    ///
+    /// # Errors
+    /// The parameter whose value there is none here, and what is allowed.
+    fn with_shared(mut self, other: &impl Parameters) -> Result<Self, String> {
         for param in other.list() {
-            let set = self.set(param.name, &param.value);
-            debug_assert!(!matches!(set, Some(Err(_))), "{} {}: {set:?}", param.name, param.value);
+            if let Some(Err(why)) = self.set(param.name, &param.value) {
+                return Err(alloc::format!("{} {}: {why}", param.name, param.value));
+            }
         }
-        self
+        Ok(self)
     }
 }
 

@@ -3,7 +3,6 @@
 //! Measures keep no trace: a level that changes over time costs one addition a change, a sojourn time
 //! one histogram bucket and two sums, a drop one bit. After the high-water mark nothing allocates.
 
-pub mod catalogue;
 pub mod emodel;
 mod events;
 mod fairness;

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use sojourn_aqm::acts::Acts;
 use sojourn_aqm::{registry, Config, Rates};
-use sojourn_measure::catalogue;
 use sojourn_scenario::{Content, Network};
+use sojourn_sim::simulation::catalogue;
 use sojourn_sim::traces::{self, DecisionLogs, PacketTraces, GREATEST_SNAPLEN, LEAST_SNAPLEN};
 use sojourn_sim::{run_all, run_one, Options, Progress};
 use sojourn_transport::congestion;
@@ -141,7 +141,8 @@ fn traffic_kinds() -> String {
 #[pyfunction]
 fn metrics() -> String {
     let one = |metric: &catalogue::Metric| {
-        let scopes: Vec<&str> = metric.scopes.iter().map(|scope| scope.name()).collect();
+        let scopes: Vec<&str> = metric.scopes().map(catalogue::Scope::name).collect();
+        let real: Vec<&str> = metric.real.iter().map(|scope| scope.name()).collect();
         // JSON has no infinity.
         let bound = |value: f64| value.is_finite().then_some(value);
         json!({
@@ -152,6 +153,7 @@ fn metrics() -> String {
             "title": metric.title,
             "better": metric.better.name(),
             "scopes": scopes,
+            "real": real,
             "cohort": metric.cohort.name(),
             "cohort_definition": metric.cohort.definition(),
             "least": bound(metric.least),

@@ -3,10 +3,11 @@
 
 use crate::refuse;
 use pyo3::prelude::*;
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 use sojourn_aqm::Random;
 use sojourn_random::Stream;
 use sojourn_scenario::{Flow, Start};
+use sojourn_sim::simulation::Metrics;
 use sojourn_traffic::application::{Client, Listener, Measured, Orders};
 use sojourn_traffic::{Source, Traffic};
 use sojourn_units::{Instant, Span};
@@ -169,7 +170,6 @@ impl Users {
             _ => None,
         };
         let all: Vec<Measured> = flows.iter().filter_map(measured).collect();
-        let named = Measured::metrics(&all).into_iter().map(|(name, value)| (name.to_owned(), json!(value)));
-        Value::Object(named.collect::<Map<_, _>>()).to_string()
+        json!(Metrics::of_application(&all)).to_string()
     }
 }

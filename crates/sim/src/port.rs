@@ -12,7 +12,7 @@ mod window;
 
 pub(crate) use bucket::Bucket;
 pub(crate) use busy::Busy;
-pub(crate) use classes::{ClassBook, Classes};
+pub(crate) use classes::{ClassBook, ClassTally, Classes};
 pub(crate) use decisions::Decisions;
 pub(crate) use line::{Approach, Line, LineQueue};
 pub(crate) use probe::{HitBook, Probe, Watch};

@@ -20,6 +20,7 @@ mod taps;
 mod tcp;
 mod traced;
 
+pub use report::catalogue;
 pub use report::{
     CellReport, Conservation, Distribution, FlowReport, Metrics, PhaseReport, QueueReport, QueueWindow, RunReport,
     Series, StationReport, Switched,

@@ -8,7 +8,7 @@
 pub mod call;
 mod measured;
 
-pub use measured::{Measured, Named, Times, Watched};
+pub use measured::{Calls, Measured, Times, Together, Videos, Watched};
 
 use call::Call;
 use sojourn_aqm::Random;

@@ -59,7 +59,7 @@ COMMANDS: Final = {
     "export": ("cli.tc", "convert a scheme to the commands of another program"),
     "new": (
         "cli.new",
-        "write the skeleton of an algorithm, a congestion control, traffic, a paper or a scenario",
+        "write the skeleton of something new: an algorithm, a metric, a command, a scenario",
     ),
     "check": ("plugins.checks", "check an algorithm of your own as built-in ones are checked"),
     "schema": ("cli.commands", "print the JSON Schema of scenarios"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.base.core import SojournError
-from sojourn.scaffold.kinds import KINDS
+from sojourn.scaffold.kinds import KINDS, OF_SOURCES
 
 if TYPE_CHECKING:
     from sojourn.scaffold.write import Change, Draft
@@ -18,10 +18,10 @@ def add(verbs: Any) -> None:
     """Add the verb ``new`` to `verbs`."""
     parser = verbs.add_parser(
         "new",
-        description="Write the skeleton of something new, with a failing test that says what to write. An algorithm "
-        "(aqm), a congestion-control or a kind of traffic is added to Sojourn's sources, in the clone that the "
-        "present folder belongs to, and registered everywhere it must be. A paper or a scenario is added to the "
-        "clone, or else to the present folder. All files are written, or none.",
+        description="Write the skeleton of something new, with a failing test that says what to write. A paper or a "
+        "scenario is added to the clone of Sojourn's sources that the present folder belongs to, or else to the "
+        f"present folder. What is part of the sources ({', '.join(OF_SOURCES)}) is added to the clone, and "
+        "registered everywhere it must be. All files are written, or none.",
         epilog="example: sojourn new aqm flow_red --dry-run",
     )
     parser.add_argument("kind", metavar="KIND", choices=KINDS, help=f"what to add: {', '.join(KINDS)}")

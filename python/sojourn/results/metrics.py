@@ -159,7 +159,7 @@ def catalogue() -> dict[tuple[str, str], Metric]:
         fields: core.Document = {
             key: "" if value == "ratio" else value
             for key, value in row.items()
-            if key not in ("scopes", "cohort_definition") and not (key in ("least", "most") and value is None)
+            if key not in ("scopes", "real", "cohort_definition") and not (key in ("least", "most") and value is None)
         }
         for scope in row["scopes"]:
             found[scope, row["name"]] = Metric(scope=scope, **fields)

@@ -18,7 +18,7 @@ from sojourn.base import sources
 
 __all__ = ["KINDS", "OF_SOURCES", "POSITIONS", "Kind", "Left", "Place", "Taken", "fill", "kind"]
 
-OF_SOURCES: Final = ("aqm", "congestion-control", "traffic")
+OF_SOURCES: Final = ("aqm", "congestion-control", "traffic", "link-key", "metric", "subcommand", "figure")
 """The kinds that change the sources, in the order of their ``kinds.toml``: a literal, as the help reads no file."""
 
 KINDS: Final = (*OF_SOURCES, "paper", "scenario")
@@ -100,7 +100,9 @@ class Kind:
     example
         A name.
     form
-        ``identifier`` or ``file name``. What has an identifier is added to the source tree; a file can be anywhere.
+        ``identifier`` or ``file name``.
+    longest
+        Characters of a name at most.
     test
         The command that shows the failing test.
     fails
@@ -123,6 +125,7 @@ class Kind:
     refused: tuple[Refused, ...]
     places: tuple[Place, ...]
     left: tuple[Left, ...]
+    longest: int = 24
 
     @property
     def needs_tree(self) -> bool:
@@ -153,6 +156,7 @@ def kind(name: str) -> Kind:
         refused=tuple(Refused(**one) for one in table.get("refused", ())),
         places=tuple(_place(one, folder) for one in table["place"]),
         left=tuple(Left(**one) for one in table["left"]),
+        longest=table.get("longest", 24),
     )
 
 

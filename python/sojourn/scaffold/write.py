@@ -19,9 +19,6 @@ from sojourn.scaffold.kinds import KINDS, OF_SOURCES, Kind, Left, Place, fill, k
 
 __all__ = ["Change", "Draft", "apply", "draft", "insert"]
 
-_LONGEST: Final = 24
-"""Characters of a name: lines that hold it twice then need no other layout."""
-
 _FORMS: Final = {
     "identifier": (
         re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*"),
@@ -277,13 +274,13 @@ def _values(of: Kind, name: str, title: str | None, *, in_tree: bool) -> dict[st
 
 def _check_form(of: Kind, name: str, title: str | None) -> None:
     form, allowed = _FORMS[of.form]
-    if not form.fullmatch(name) or len(name) > _LONGEST:
+    if not form.fullmatch(name) or len(name) > of.longest:
         # Words of CamelCase and of names with blanks, joined as the form has them.
         words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)
-        near = ("_" if of.needs_tree else "-").join(words).lower()[:_LONGEST].rstrip("-_").lstrip("-_0123456789")
+        near = ("_" if of.needs_tree else "-").join(words).lower()[: of.longest].rstrip("-_").lstrip("-_0123456789")
         hint = f" (did you mean `{near}`?)" if form.fullmatch(near) else ""
         raise SojournError(
-            f"`{name}` is not a name of {_article(of)}{hint}; allowed: {allowed}, at most {_LONGEST} characters, "
+            f"`{name}` is not a name of {_article(of)}{hint}; allowed: {allowed}, at most {of.longest} characters, "
             f"as in `{of.example}`"
         )
     if of.needs_tree and name in _reserved():
@@ -328,7 +325,7 @@ def _check_free(of: Kind, name: str, root: Path, values: Mapping[str, str], *, i
 
 def _longer(of: Kind, name: str) -> str:
     join = "_" if of.needs_tree else "-"
-    return f"my{join}{name}" if len(name) + 3 <= _LONGEST else f"my{join}{of.example}"
+    return f"my{join}{name}" if len(name) + 3 <= of.longest else f"my{join}{of.example}"
 
 
 def _taken(of: Kind, root: Path) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sojourn.view.canvas import WIDTH, Picture, is_narrow, new_figure, points
+from sojourn.view.figures import CAPACITY
 from sojourn.view.palette import INK, MUTED, RULE, Look
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from sojourn.results.results import Results
 
-SERIES: Final = "capacity_bit_s:"
-"""Before the name of a queue, the series of what its link could send."""
 _HEIGHTS: Final = (1.3, 1.0)
 _LOG_FROM: Final = 20.0
 """Delays that span more than this ratio get a logarithmic axis."""
@@ -81,12 +80,12 @@ def draw(results: Results, schemes: Mapping[str, Look]) -> Picture:
 def _rates(axes: Axes, own: pd.DataFrame, look: Look) -> float:
     """Draw capacities and goodput; return the largest capacity in Mbit/s."""
     highest = 0.0
-    links = [str(name) for name in own["name"].unique() if str(name).startswith(SERIES)]
+    links = [str(name) for name in own["name"].unique() if str(name).startswith(CAPACITY)]
     for name in links:
         link = own[own["name"] == name]
         edges = np.concatenate([[0.0], link["t_s"].to_numpy()])
         capacity = link["value"].to_numpy() / 1e6
-        title = "capacity" if len(links) == 1 else f"capacity {name.removeprefix(SERIES)}"
+        title = "capacity" if len(links) == 1 else f"capacity {name.removeprefix(CAPACITY)}"
         axes.stairs(capacity, edges, fill=True, color=MUTED, alpha=0.3, linewidth=0, label=title)
         highest = max(highest, float(capacity.max()))
     goodput = own[own["name"] == "goodput_bit_s"]

@@ -31,6 +31,7 @@ from sojourn.view.canvas import (
     points,
     sheet,
 )
+from sojourn.view.figures import FIGURES, OWN_DELAY
 from sojourn.view.palette import INK, MUTED, PAPER, RULE, Look, looks
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ _GROUP_BAND: Final = 0.75
 """Share of a scheme's row in which its groups of flows are drawn."""
 _SERIES: Final = "series:"
 """Before the name of a time series, the name of its picture."""
-_OWN_DELAY: Final = "one_way_delay_ms:"
-"""Before the name of a group of flows, the distribution of its delay."""
 _MOST_CURVES: Final = 12
 """More curves in a panel get no legend."""
 _SHORT: Final = 18
@@ -91,27 +90,15 @@ class Plots(drawing.Plots):
             return self.over_time(stem := name.removeprefix(_SERIES), self._title(stem))
         if name not in names:
             raise RunError(suggest.unknown("figure", name, names))
-        # The other names are those of methods.
-        drawn: Picture = getattr(self, name)()
-        return drawn
+        return next(one for one in FIGURES if one.name == name).draw(self._results, self)
 
     def names(self) -> list[str]:
         """Return the names of the pictures that the results have data for."""
-        results, metric_names = self._results, self._results.metric_names()
-        is_busy = "sojourn_ms_mean" in results.runs and bool((results.runs["sojourn_ms_mean"] > 0).any())
-        has = {
-            "groups": len(results.labels) > 1 and len(groups.of(results)) > 1,
-            "delay_throughput": is_busy and "goodput_bit_s" in metric_names,
-            "sojourn_cdf": is_busy and bool((results.distributions["quantity"] == results.curve("sojourn_ms")).any()),
-            "queue_over_time": is_busy and bool((results.series["name"] == results.curve("queue_packets")).any()),
-            "capacity": bool(results.series["name"].str.startswith(capacity.SERIES).any()),
-            "flow_shares": not results.flows.empty,
-            "differences": len(results.labels) > 1 and results.replications > 1,
-        }
-        curves = results.distributions["quantity"]
-        has["delay_cdf_by_group"] = bool(curves.str.startswith(_OWN_DELAY).any())
-        series = tables.stems(results.series["name"].unique())
-        return [*(name for name, there in has.items() if there), *(f"{_SERIES}{stem}" for stem in series)]
+        series = tables.stems(self._results.series["name"].unique())
+        return [
+            *(one.name for one in FIGURES if one.is_there(self._results)),
+            *(f"{_SERIES}{stem}" for stem in series),
+        ]
 
     def _height(self, least: float) -> float:
         """Return the height, in inches, of a picture with a legend of every scheme beside it."""
@@ -194,10 +181,10 @@ class Plots(drawing.Plots):
             If the scenario has one group of flows, or more than 16.
         """
         found = self._results.distributions
-        found = found[found["quantity"].str.startswith(_OWN_DELAY)]
+        found = found[found["quantity"].str.startswith(OWN_DELAY)]
         if found.empty:
             raise RunError("delays by group of flows need a scenario with 2 to 16 groups")
-        names = [str(name) for name in found["quantity"].str.removeprefix(_OWN_DELAY).unique()]
+        names = [str(name) for name in found["quantity"].str.removeprefix(OWN_DELAY).unique()]
         own = looks(names, names)
         shown = [label for label in self._looks if (found["scheme"] == label).any()]
         drawn: list[charts.Share] = []
@@ -205,7 +192,7 @@ class Plots(drawing.Plots):
             for axes, label in zip(panels, shown, strict=False):
                 curves = []
                 for name, look in own.items():
-                    part = found[(found["scheme"] == label) & (found["quantity"] == f"{_OWN_DELAY}{name}")]
+                    part = found[(found["scheme"] == label) & (found["quantity"] == f"{OWN_DELAY}{name}")]
                     if mean := mean_share(part):
                         curves.append((replace(look, short=name), *mean))
                 charts.shares(axes, curves)

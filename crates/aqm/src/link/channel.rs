@@ -2,8 +2,7 @@
 //! every host that has links.
 
 use super::effect::{Effect, EffectState};
-use super::effects::{self, EffectAbout, EFFECTS};
-use super::loss::Loss;
+use super::effects::{self, EffectAbout, Loss, EFFECTS};
 use crate::{link_effects, Random};
 use sojourn_units::{Instant, Span};
 

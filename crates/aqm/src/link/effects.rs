@@ -1,6 +1,6 @@
 //! What a link may do to packets besides carrying them: one table, from which keys, counts, metrics and words follow.
 //!
-//! A new effect is a file beside this one, its `mod`, its `use` and its entry here, as `duplicate` has them.
+//! A new effect is a file in `effects`, its `mod`, its `use` and its entry here, as `duplicate` has them.
 //! [`link_effects!`] gives the table to another macro. What follows from an entry, and which macro makes it:
 //!
 //! | part | in |
@@ -9,12 +9,16 @@
 //! | the text of a value in documents | `Unit` of `sojourn_document` |
 //! | a link's keys in scenarios, `KEY`, `reverse_KEY` and `{ down, up }` | `LinkTable` of `sojourn_sim` |
 //! | the key of a direction of the device, and its count in the state | `DirectionTable`, `DirectionStatus` of `sojourn_device` |
-//! | its metric | `METRICS` of `sojourn_measure` |
+//! | its metric | `METRICS` of `sojourn_sim` |
 //! | options of `sojourn shell` and words of reports | [`EFFECTS`], which Python reads |
 
-pub(crate) use super::duplicate::Doubling;
-pub(crate) use super::jitter::Jittery;
-pub(crate) use super::loss::Lossy;
+mod duplicate;
+mod jitter;
+mod loss;
+
+pub(crate) use duplicate::Doubling;
+pub use jitter::{Jitter, Jittery};
+pub use loss::{Loss, Lossy};
 
 /// Gives all effects to the macro `$then`, behind what is `$given` to it in braces. An entry has a key, the key of the other
 /// direction, the type of the value (and its name in the JSON Schema, unless another entry gave it), then

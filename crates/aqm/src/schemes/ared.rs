@@ -106,11 +106,11 @@ impl Algorithm for Ared {
     const PRESETS: &'static [&'static str] = &["shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
-        (name == "shu2023").then(|| Params::default().with_shared(&red::Params::shu2023()))
+        (name == "shu2023").then(|| Params::default().with_shared(&red::Params::shu2023()).ok()).flatten()
     }
 
     fn check(params: &Params) -> Result<(), String> {
-        red(params).check()
+        red::Params::check_of(params)
     }
 
     fn set_params(&mut self, params: &Params) {

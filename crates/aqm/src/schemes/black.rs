@@ -215,7 +215,7 @@ impl Algorithm for Black {
         if !(1..=256).contains(&params.cache) {
             return Err(format!("cache is {}; allowed: 1 to 256 flows", params.cache));
         }
-        red::Params::of(params).check()
+        red::Params::check_of(params)
     }
 
     fn set_params(&mut self, params: &Params) {

@@ -119,7 +119,7 @@ impl Algorithm for Choke {
     };
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::of(params).check()
+        red::Params::check_of(params)
     }
 
     fn set_params(&mut self, params: &Params) {

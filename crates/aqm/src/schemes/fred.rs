@@ -219,7 +219,7 @@ impl Algorithm for Fred {
         if params.min == Packets::ZERO {
             return Err("min is 0: no flow could queue a packet; allowed: 1 p or more".into());
         }
-        red::Params::of(params).check()
+        red::Params::check_of(params)
     }
 
     fn set_params(&mut self, params: &Params) {

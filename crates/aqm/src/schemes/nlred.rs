@@ -86,7 +86,7 @@ impl Algorithm for Nlred {
     };
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::of(params).check()
+        red::Params::check_of(params)
     }
 
     fn set_params(&mut self, params: &Params) {

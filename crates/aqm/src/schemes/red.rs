@@ -108,9 +108,17 @@ crate::params! {
 }
 
 impl Params {
-    /// Those of an algorithm that is built on RED.
+    /// Checks those of an algorithm that is built on RED.
+    ///
+    /// # Errors
+    /// As of RED's own, and a value that RED cannot read.
+    pub(crate) fn check_of(params: &impl Parameters) -> Result<(), String> {
+        Self::default().with_shared(params)?.check()
+    }
+
+    /// Those of an algorithm that is built on RED, which [`check_of`](Self::check_of) has accepted.
     pub(crate) fn of(params: &impl Parameters) -> Self {
-        Self::default().with_shared(params)
+        Self::default().with_shared(params).unwrap_or_default()
     }
 
     /// How many mean packets a link of `rate` sends in a second.

@@ -123,7 +123,7 @@ impl Algorithm for Shred {
         if params.window_w.get() <= 0.0 {
             return Err("window_w is 0: the average window would never move; allowed: above 0, up to 1".into());
         }
-        red::Params::of(params).check()
+        red::Params::check_of(params)
     }
 
     fn set_params(&mut self, params: &Params) {

@@ -6,15 +6,17 @@ use super::{RunError, Simulation};
 use crate::engine::Wheel;
 use crate::port::{Medium, Station};
 use crate::wlan::Fate;
+use catalogue::Scope;
 use serde::{Deserialize, Serialize};
 use sojourn_measure::{Histogram, Synchronisation, WindowRow};
 use sojourn_units::Instant;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+pub mod catalogue;
 mod cells;
 mod check;
-mod classes;
+mod entries;
 mod flows;
 mod metrics;
 mod phases;
@@ -276,10 +278,9 @@ impl Simulation {
         self.finish_traces()?;
         let conservation = self.audit()?;
         let measured = self.end - (Instant::ZERO + self.network.warm_up);
-        let mut metrics = Metrics::new();
         let tested = self.busiest(self.end, measured);
         let first = tested.first().map(|index| self.merged(*index, self.end, measured)).unwrap_or_default();
-        first.metrics(&mut metrics, true);
+        let mut metrics = Metrics::collect(Scope::Run, &first.accumulators(true));
         let queue = tested.first().map(|index| self.network.ports[*index].name.clone());
         let compared = &tested[..tested.len().min(COMPARED_QUEUES)];
         let mut distributions = BTreeMap::new();
@@ -300,7 +301,8 @@ impl Simulation {
         // What is not reported makes room for the reports.
         (self.net.slab, self.net.routes, self.net.hashes) = Default::default();
         self.net.wheel = Wheel::new(0);
-        let (flows, groups) = self.flow_reports(measured, &mut metrics);
+        let (flows, groups, of_flows) = self.flow_reports(measured);
+        metrics.extend(&of_flows);
         let cells = self.cell_reports(measured);
         // What is left is about queues: room for a report of each, where flows are many.
         let delays = self.delay_of_all();

@@ -9,7 +9,7 @@ use sojourn_units::Span;
 use std::sync::Arc;
 
 /// Ten TCP flows and a UDP flow through 10 Mbit/s; everything stops early enough for the queue to empty.
-const MIXED: &str = r#"
+pub const MIXED: &str = r#"
     name = "mixed"
     duration = "40 s"
     [[nodes]]
@@ -95,78 +95,6 @@ fn littles_law_holds_for_each_scheme() {
         let waited = metric(&report, "sojourn_ms_mean") * (arrived - dropped) + dropped_wait;
         assert!(area > 0.0 && (area / waited - 1.0).abs() < 1e-9, "{scheme}: {area} packet ms against {waited}");
     }
-}
-
-const APPLICATIONS: &str = r#"
-    name = "applications"
-    duration = "1 s"
-    [[links]]
-    name = "l"
-    from = "a"
-    to = "b"
-    rate = "10 Mbit/s"
-    delay = "1 ms"
-    [[flows]]
-    name = "web"
-    from = "a"
-    to = "b"
-    traffic = { kind = "web" }
-    [[flows]]
-    name = "api"
-    from = "a"
-    to = "b"
-    traffic = { kind = "request_response", response_size = "1 kB" }
-    [[flows]]
-    name = "video"
-    from = "a"
-    to = "b"
-    traffic = { kind = "video" }
-    [[flows]]
-    name = "call"
-    from = "a"
-    to = "b"
-    transport = { kind = "udp" }
-    traffic = { kind = "voip" }
-    [[flows]]
-    name = "game"
-    from = "a"
-    to = "b"
-    transport = { kind = "udp" }
-    traffic = { kind = "gaming" }
-"#;
-
-#[test]
-fn reported_metrics_are_those_of_the_catalogue() {
-    let report = runs(MIXED, None, 1, 1).remove(0);
-    use sojourn_measure::catalogue::{Scope, METRICS};
-    let same = |scope: Scope, reported: Vec<&str>| {
-        for metric in METRICS.iter().filter(|metric| metric.scopes.contains(&scope) && !metric.is_of_real_packets()) {
-            assert!(
-                reported.contains(&metric.name),
-                "no {} reports `{}` (crates/sim/src/simulation/report)",
-                scope.name(),
-                metric.name
-            );
-        }
-        for name in reported {
-            let known = METRICS
-                .iter()
-                .any(|metric| metric.name == name && metric.scopes.contains(&scope) && !metric.is_of_real_packets());
-            assert!(
-                known,
-                "a {} reports `{name}`, which its line in crates/measure/src/catalogue.rs does not say",
-                scope.name()
-            );
-        }
-    };
-    same(Scope::Run, report.metrics.keys().collect());
-    let tested = report.queues.iter().find(|queue| queue.under_test).unwrap();
-    same(Scope::Queue, tested.metrics.keys().collect());
-    // Applications add theirs, each to the group that has it.
-    let of_applications = runs(APPLICATIONS, None, 1, 1).remove(0);
-    let groups = of_applications.groups.iter().chain(&report.groups);
-    same(Scope::Group, groups.flat_map(|group| group.metrics.keys()).collect());
-    same(Scope::Flow, report.flows[0].metrics.keys().collect());
 }
 
 #[test]

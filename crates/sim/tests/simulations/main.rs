@@ -14,6 +14,7 @@ mod l4s;
 mod laws;
 mod ledbat;
 mod links;
+mod metrics;
 mod phases;
 mod pings;
 mod prague;

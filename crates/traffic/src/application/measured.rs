@@ -1,4 +1,4 @@
-//! What applications measured, and the metrics of a group of them.
+//! What applications measured, each and several together.
 
 use super::call::Quality;
 use super::Late;
@@ -34,11 +34,15 @@ impl Times {
         Self { moments: self.moments.since(&earlier.moments), histogram: self.histogram.since(&earlier.histogram) }
     }
 
-    fn mean(&self) -> Option<f64> {
+    /// The mean in seconds.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
         self.moments.mean_ms().map(|ms| ms / 1e3)
     }
 
-    fn quantile(&self, share: f64) -> Option<f64> {
+    /// A quantile in seconds, to 0.8 %.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
         self.histogram.quantile_ms(share).map(|ms| ms / 1e3)
     }
 }
@@ -101,8 +105,70 @@ pub enum Measured {
     Game(Late),
 }
 
-/// Metrics by name.
-pub type Named = Vec<(&'static str, Option<f64>)>;
+/// What several of one kind measured together.
+#[derive(Clone, Debug)]
+pub enum Together {
+    /// Page load times.
+    Pages(Times),
+    /// Response times.
+    Responses(Times),
+    /// Videos.
+    Video(Videos),
+    /// Calls.
+    Calls(Calls),
+    /// Games' updates.
+    Games(Late),
+}
+
+/// What the players of several videos saw.
+#[derive(Clone, Debug, Default)]
+pub struct Videos {
+    /// All but the start.
+    pub sum: Watched,
+    /// Mean time from the start to the first picture, in seconds, of those that began.
+    pub startup_s: Option<f64>,
+}
+
+impl Videos {
+    /// Mean bit rate of the segments, in bit/s.
+    #[must_use]
+    pub fn bit_rate(&self) -> Option<f64> {
+        share(self.sum.rate_sum, self.sum.segments as f64)
+    }
+
+    /// Share of the time after the start in which they waited.
+    #[must_use]
+    pub fn rebuffered(&self) -> Option<f64> {
+        share(self.sum.stalled.seconds(), self.watched())
+    }
+
+    /// Changes of the bit rate in a minute.
+    #[must_use]
+    pub fn switches_per_min(&self) -> Option<f64> {
+        share(self.sum.switches as f64 * 60.0, self.watched())
+    }
+
+    fn watched(&self) -> f64 {
+        (self.sum.played + self.sum.stalled).seconds()
+    }
+}
+
+/// What several calls measured: frames of all, and means over calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Calls {
+    /// Frames that were to be played.
+    pub expected: u64,
+    /// That never came.
+    pub lost: u64,
+    /// That came too late.
+    pub late: u64,
+    /// Delay from mouth to ear in milliseconds.
+    pub mouth_to_ear_ms: Option<f64>,
+    /// G.107's R.
+    pub rating: Option<f64>,
+    /// G.107's mean opinion score.
+    pub mos: Option<f64>,
+}
 
 /// A share; none of nothing.
 fn share(part: f64, whole: f64) -> Option<f64> {
@@ -142,79 +208,45 @@ impl Measured {
         }
     }
 
-    /// The metrics of several of one kind together; none of none, and none where nothing has been measured.
+    /// Several of one kind together; none of none, and none where nothing has been measured.
     #[must_use]
-    pub fn metrics(all: &[Self]) -> Named {
-        let named = match all.first() {
-            None => Vec::new(),
-            Some(Self::Pages(_)) => times(all, PAGES),
-            Some(Self::Responses(_)) => times(all, RESPONSES),
-            Some(Self::Video(_)) => videos(all),
-            Some(Self::Call(_)) => calls(all),
-            Some(Self::Game(_)) => games(all),
+    pub fn together(all: &[Self]) -> Option<Together> {
+        macro_rules! each {
+            ($($kind:ident)|+) => {
+                all.iter().filter_map(|one| match one { $(Self::$kind(found) => Some(found),)+ _ => None })
+            };
+        }
+        let times = || {
+            let mut sum = Times::default();
+            each!(Pages | Responses).for_each(|one| sum.merge(one));
+            sum
         };
         // A store, which has a column for each metric, tells by its values what a group has.
-        if named.iter().all(|(_, value)| value.is_none()) {
-            return Vec::new();
-        }
-        named
-    }
-}
-
-const PAGES: [&str; 4] = ["page_load_s_mean", "page_load_s_p50", "page_load_s_p99", "pages_completed"];
-const RESPONSES: [&str; 4] = ["response_s_mean", "response_s_p50", "response_s_p99", "responses_completed"];
-
-fn times(all: &[Measured], [of_mean, of_median, of_p99, of_count]: [&'static str; 4]) -> Named {
-    let mut sum = Times::default();
-    for one in all {
-        if let Measured::Pages(times) | Measured::Responses(times) = one {
-            sum.merge(times);
-        }
-    }
-    vec![
-        (of_mean, sum.mean()),
-        (of_median, sum.quantile(0.5)),
-        (of_p99, sum.quantile(0.99)),
-        (of_count, Some(sum.count() as f64)),
-    ]
-}
-
-fn videos(all: &[Measured]) -> Named {
-    let each = || all.iter().filter_map(|one| if let Measured::Video(watched) = one { Some(watched) } else { None });
-    let mut sum = Watched::default();
-    each().for_each(|watched| sum.merge(watched));
-    let watched = (sum.played + sum.stalled).seconds();
-    vec![
-        ("video_bit_rate_bit_s", share(sum.rate_sum, sum.segments as f64)),
-        ("video_rebuffer_ratio", share(sum.stalled.seconds(), watched)),
-        ("video_stalls", Some(sum.stalls as f64)),
-        ("video_switches_per_min", share(sum.switches as f64 * 60.0, watched)),
-        ("video_startup_s", mean(each().filter_map(|watched| watched.startup.map(Span::seconds)))),
-    ]
-}
-
-fn calls(all: &[Measured]) -> Named {
-    let each = || all.iter().filter_map(|one| if let Measured::Call(quality) = one { Some(quality) } else { None });
-    let sum = |of: fn(&Quality) -> u64| each().map(of).sum::<u64>() as f64;
-    let expected = sum(|call| call.expected);
-    vec![
-        ("voip_mouth_to_ear_ms_mean", mean(each().filter_map(Quality::mouth_to_ear_ms))),
-        ("voip_loss_ratio", share(sum(|call| call.lost), expected)),
-        ("voip_late_ratio", share(sum(|call| call.late), expected)),
-        ("voip_r", mean(each().filter_map(Quality::rating))),
-        ("voip_mos", mean(each().filter_map(Quality::mos))),
-    ]
-}
-
-fn games(all: &[Measured]) -> Named {
-    let mut sum = Late::default();
-    for one in all {
-        if let Measured::Game(late) = one {
-            sum.merge(late);
+        match all.first()? {
+            Self::Pages(_) => Some(Together::Pages(times())),
+            Self::Responses(_) => Some(Together::Responses(times())),
+            Self::Video(_) => {
+                let mut sum = Watched::default();
+                each!(Video).for_each(|one| sum.merge(one));
+                let startup_s = mean(each!(Video).filter_map(|one| one.startup.map(Span::seconds)));
+                Some(Together::Video(Videos { sum, startup_s }))
+            }
+            Self::Call(_) => {
+                let calls = Calls {
+                    expected: each!(Call).map(|one| one.expected).sum(),
+                    lost: each!(Call).map(|one| one.lost).sum(),
+                    late: each!(Call).map(|one| one.late).sum(),
+                    mouth_to_ear_ms: mean(each!(Call).filter_map(Quality::mouth_to_ear_ms)),
+                    rating: mean(each!(Call).filter_map(Quality::rating)),
+                    mos: mean(each!(Call).filter_map(Quality::mos)),
+                };
+                (calls.expected > 0 || calls.mouth_to_ear_ms.is_some()).then_some(Together::Calls(calls))
+            }
+            Self::Game(_) => {
+                let mut sum = Late::default();
+                each!(Game).for_each(|one| sum.merge(one));
+                (sum.heard > 0).then_some(Together::Games(sum))
+            }
         }
     }
-    vec![
-        ("delay_above_50_ms_ratio", share(sum.above_50_ms as f64, sum.heard as f64)),
-        ("delay_above_100_ms_ratio", share(sum.above_100_ms as f64, sum.heard as f64)),
-    ]
 }

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from sojourn.base.wording import listed
 from sojourn.model.scheme import Scheme
 from sojourn.results import groups, metrics, text
+from sojourn.view.figures import FIGURES, MANY
 from sojourn.view.report import real, svg
 from sojourn.view.report.context import (
     again,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 TELEPHONE: Final = 3.3
 """Width in inches of the pictures for narrow screens: its text of 8 points is some 12 pixels at 390 pixels."""
-MANY: Final = 5
-"""More names than this are not listed in a sentence."""
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
@@ -57,56 +55,17 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 
 def figures(results: Results) -> dict[str, Drawing]:
-    """Draw every picture that the results have data for."""
+    """Draw every picture with a caption that the results have data for."""
     from sojourn.view.plot import Plots, sheet
 
-    plot, flows, queue = Plots(results), flow_groups(results), busiest_queue(results)
-    of_queue = f"; delay and loss are those of {queue}" if len(results.tested) > 1 else ""
-    region = (
-        "The projections of an ellipse on the axes are the 95 % intervals of the two means; its tilt shows "
-        "their correlation over replications. Small points are the replications."
-        if results.replications >= 3
-        else "With fewer than three replications there is no uncertainty ellipse."
-    )
-    captions = {
-        "groups": "What each group of flows got under each scheme: mean over replications with its 95 % interval. "
-        "Bulk transfers are judged by their goodput, finite transfers by the 99th percentile of their completion "
-        "time, all other flows by the 99th percentile of their one-way delay, which includes propagation.",
-        "delay_throughput": f"Mean queueing delay (sojourn time of packets that left {queue}) against total "
-        f"goodput. Up and to the left is better. {region}",
-        "sojourn_cdf": "Share of packets whose sojourn time was at most the value on the axis, averaged over "
-        f"replications: all packets that left {queue} after the warm-up, of {flows} together.",
-        "queue_over_time": f"Packets waiting in {queue} over time, in the first replication only.",
-        "capacity": "Above: what the link under test could send (grey), and the goodput of all flows. Below: the "
-        f"mean queueing delay of the packets that left {queue} in each interval. The first replication only.",
-        "flow_shares": f"Goodput of {flows}, averaged over replications; each point is one flow. Jain's index "
-        "is that of all flows of a run, averaged over replications: it is 1 when all have the same goodput.",
-        "differences": f"Paired differences to {results.labels[0]}, each with its own 95 % interval{of_queue}. "
-        "The table below says which are significant after the correction for their number.",
-    }
-    found: dict[str, Drawing] = {}
-    is_there = plot.names()
-    for name, caption in captions.items():
-        if name in is_there:
+    plot, found = Plots(results), dict[str, Drawing]()
+    for one in FIGURES:
+        if one.caption is not None and one.is_there(results):
             with sheet(TELEPHONE):
-                narrow = plot.draw(name)
-            found[name] = Drawing(f"{name}-figure", plot.draw(name), caption, narrow=narrow)
+                narrow = plot.draw(one.name)
+            caption = one.caption(results)
+            found[one.name] = Drawing(f"{one.name}-figure", plot.draw(one.name), caption, narrow=narrow)
     return found
-
-
-def flow_groups(results: Results) -> str:
-    """Name the groups of flows: ``the flows bulk and voice``."""
-    begun = results.flows
-    names = [str(group) for group in begun["group"].unique()] if not begun.empty else []
-    if not names:
-        return "all flows"
-    return f"the flows {listed(names)}" if len(names) <= MANY else f"the flows of {len(names)} groups"
-
-
-def busiest_queue(results: Results) -> str:
-    """Name the queue that figures show: the only one under test, or the busiest of several."""
-    busiest = "busiest " if len(results.tested) > 1 else ""
-    return f"the {busiest}queue under test ({results.queue})" if results.queue else "the queues under test"
 
 
 def tested_queues(results: Results) -> str:
@@ -228,13 +187,10 @@ def _sections(results: Results, drawn: Mapping[str, Drawing]) -> Iterator[Sectio
         yield Section(
             "sojourn", "Distribution of the sojourn time", (), _some(drawn, "sojourn_cdf"), link="Sojourn time"
         )
-    for name, figure, title, link in (
-        ("queue", "queue_over_time", "Queue over time", ""),
-        ("capacity", "capacity", "Capacity over time", ""),
-        ("flows", "flow_shares", "Shares of the flows", "Flows"),
-    ):
-        if figure in drawn:
-            yield Section(name, title, (), (drawn[figure],), link=link)
+    for one in FIGURES:
+        if one.section and one.name in drawn:
+            name, title, link = one.section
+            yield Section(name, title, (), (drawn[one.name],), link=link)
     if phases := phase_tables(results):
         parts = [prose("Changes divide the run into phases. These are the statistics of each; all phases of one name "
                        "count together.")]  # fmt: skip

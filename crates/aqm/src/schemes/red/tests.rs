@@ -320,3 +320,17 @@ fn refusals() {
         assert!(error.contains(part), "{text}: {error}");
     }
 }
+
+crate::params! {
+    /// Of an algorithm over RED, with a `max_p` that is no probability.
+    pub struct Foreign {
+        /// A time.
+        max_p: Span = Span::from_millis(5),
+    }
+}
+
+#[test]
+fn a_value_that_red_cannot_read_is_refused() {
+    let why = Params::check_of(&Foreign::default()).unwrap_err();
+    assert!(why.starts_with("max_p 5ms: ") && why.contains("allowed"), "{why}");
+}

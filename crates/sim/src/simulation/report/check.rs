@@ -1,8 +1,8 @@
 //! What every report must hold: each value in the range of its metric, and what adds up.
 
+use super::catalogue::{Sum, METRICS};
 use super::{Metrics, RunReport};
 use crate::simulation::RunError;
-use sojourn_measure::catalogue::{Sum, METRICS};
 use std::collections::BTreeMap;
 
 /// Faults that an error names.
@@ -107,8 +107,7 @@ mod tests {
     use super::*;
 
     fn faults(values: &[(&'static str, f64)]) -> Option<String> {
-        let mut metrics = Metrics::new();
-        values.iter().for_each(|(name, value)| metrics.insert(name, Some(*value)));
+        let metrics = Metrics::named(values);
         let mut faults = Faults::default();
         faults.look_at(&metrics, || "queue a->b".to_owned());
         faults.result().err().map(|error| error.0)

@@ -1,26 +1,25 @@
+use super::catalogue::{Accumulators, Metric, Scope, METRICS};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use sojourn_measure::catalogue::{Metric, METRICS};
+use sojourn_traffic::application::Measured;
 use std::sync::OnceLock;
 
-/// Metrics by name (`sojourn-measure`'s catalogue), in the order of names; `None` where undefined, as a burst ratio
+/// Metrics by name, in the order of names; `None` where undefined, as a burst ratio
 /// without losses.
 ///
 /// A report holds one list for every queue and flow, so a name takes a byte: its place in the alphabet of the catalogue.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    names: Vec<u8>,
+    names: Vec<Number>,
     /// NaN where undefined.
     values: Vec<f64>,
 }
 
+type Number = u8;
+const _: () = assert!(METRICS.len() <= 1 << Number::BITS, "there are more metrics than numbers: make `Number` wider");
+
 /// What is not NaN.
 fn defined(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
-}
-
-/// A share; none of nothing.
-pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// The catalogue in alphabetical order.
@@ -40,37 +39,50 @@ fn number(name: &str) -> Option<usize> {
 }
 
 impl Metrics {
-    /// None yet; room for those of a queue.
-    pub(super) fn new() -> Self {
-        Self { names: Vec::with_capacity(24), values: Vec::with_capacity(24) }
-    }
-
-    /// Sets a metric of the catalogue.
-    pub(super) fn insert(&mut self, name: &'static str, value: Option<f64>) {
-        let number = number(name);
-        debug_assert!(number.is_some(), "{name} is not in the catalogue, crates/measure/src/catalogue.rs");
-        let Some(number) = number.and_then(|number| u8::try_from(number).ok()) else { return };
-        let value = value.unwrap_or(f64::NAN);
-        match self.names.binary_search(&number) {
-            Ok(place) => self.values[place] = value,
-            Err(place) => {
-                self.names.insert(place, number);
-                self.values.insert(place, value);
+    /// All that are declared for `scope`, as far as `from` has what they follow from.
+    pub(super) fn collect(scope: Scope, from: &Accumulators) -> Self {
+        let mut all = Self { names: Vec::with_capacity(48), values: Vec::with_capacity(48) };
+        for (number, metric) in (0..).zip(alphabet()) {
+            let own = metric.values.iter().filter(|(scopes, _)| scopes.contains(&scope));
+            if let Some(value) = own.filter_map(|(_, value)| from.value(*value)).next() {
+                all.names.push(number);
+                all.values.push(value.unwrap_or(f64::NAN));
             }
         }
+        all.names.shrink_to_fit();
+        all.values.shrink_to_fit();
+        all
+    }
+
+    /// Those of applications of one kind, as of a group of flows.
+    #[must_use]
+    pub fn of_application(all: &[Measured]) -> Self {
+        let application = Measured::together(all);
+        Self::collect(Scope::Group, &Accumulators::default().with(application.as_ref()))
+    }
+
+    /// Those of these names.
+    #[cfg(test)]
+    pub(super) fn named(values: &[(&'static str, f64)]) -> Self {
+        let mut all = Self::default();
+        for (name, value) in values {
+            let number = number(name).and_then(|number| Number::try_from(number).ok());
+            all.extend(&Self { names: number.into_iter().collect(), values: vec![*value] });
+        }
+        all
     }
 
     /// Sets every metric that `other` has.
     pub(super) fn extend(&mut self, other: &Self) {
-        for (name, value) in other.iter() {
-            self.insert(name, value);
+        for (number, value) in other.names.iter().zip(&other.values) {
+            match self.names.binary_search(number) {
+                Ok(place) => self.values[place] = *value,
+                Err(place) => {
+                    self.names.insert(place, *number);
+                    self.values.insert(place, *value);
+                }
+            }
         }
-    }
-
-    /// All are in: gives spare room back.
-    pub(super) fn finish(&mut self) {
-        self.names.shrink_to_fit();
-        self.values.shrink_to_fit();
     }
 
     /// The metric called `name`, if there is one.

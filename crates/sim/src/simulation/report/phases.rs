@@ -1,11 +1,11 @@
 //! Statistics of the phases between changes: what was measured in each, and in all of one name together.
 
 use super::super::Simulation;
-use super::metrics::ratio;
+use super::catalogue::{Accumulators, Scope};
+use super::flows::Traffic;
 use super::queues::Merged;
 use super::Metrics;
 use serde::Serialize;
-use sojourn_measure::{Histogram, Moments};
 use sojourn_scenario::{Network, Phases};
 use sojourn_traffic::application::Measured;
 use sojourn_units::{Instant, Span};
@@ -35,68 +35,12 @@ pub struct PhaseReport {
     pub metrics: Metrics,
 }
 
-/// What flows did.
-#[derive(Clone, Debug, Default)]
-struct Flows {
-    payload: u64,
-    ip_bytes: u64,
-    sent: u64,
-    dropped: u64,
-    delay: Moments,
-    delays: Histogram,
-    retransmitted: u64,
-    timeouts: u64,
-}
-
-impl Flows {
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            payload: self.payload - earlier.payload,
-            ip_bytes: self.ip_bytes - earlier.ip_bytes,
-            sent: self.sent - earlier.sent,
-            dropped: self.dropped - earlier.dropped,
-            delay: self.delay.since(&earlier.delay),
-            delays: self.delays.since(&earlier.delays),
-            retransmitted: self.retransmitted - earlier.retransmitted,
-            timeouts: self.timeouts - earlier.timeouts,
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.payload += other.payload;
-        self.ip_bytes += other.ip_bytes;
-        self.sent += other.sent;
-        self.dropped += other.dropped;
-        self.delay.merge(&other.delay);
-        self.delays.merge(&other.delays);
-        self.retransmitted += other.retransmitted;
-        self.timeouts += other.timeouts;
-    }
-
-    fn metrics(&self, measured: Span, of_group: bool, metrics: &mut Metrics) {
-        let rate = |bytes: u64| (!measured.is_zero()).then(|| bytes as f64 * 8.0 / measured.seconds());
-        metrics.insert("goodput_bit_s", rate(self.payload));
-        metrics.insert("throughput_bit_s", rate(self.ip_bytes));
-        metrics.insert("one_way_delay_ms_mean", self.delay.mean_ms());
-        metrics.insert("one_way_delay_ms_p50", self.delays.quantile_ms(0.5));
-        metrics.insert("one_way_delay_ms_p99", self.delays.quantile_ms(0.99));
-        metrics.insert("delay_variation_ms_p99", self.delays.variation_ms(0.99));
-        metrics.insert("sent_packets", Some(self.sent as f64));
-        metrics.insert("delivered_packets", Some(self.delay.count() as f64));
-        metrics.insert("retransmissions_segments", Some(self.retransmitted as f64));
-        metrics.insert("timeouts", Some(self.timeouts as f64));
-        if of_group {
-            metrics.insert("loss_ratio", ratio(self.dropped, self.delay.count() + self.dropped));
-        }
-    }
-}
-
 /// All that is measured, up to an instant or between two.
 #[derive(Clone, Default)]
 struct Part {
     /// Of each queue under test, in the order of the network.
     queues: Vec<Merged>,
-    groups: Vec<Flows>,
+    groups: Vec<Traffic>,
     /// Of each group: what its applications measured.
     applications: Vec<Vec<Measured>>,
 }
@@ -115,7 +59,7 @@ impl Part {
     fn merge(&mut self, other: &Self) {
         self.queues.resize_with(other.queues.len(), Merged::default);
         self.queues.iter_mut().zip(&other.queues).for_each(|(mine, theirs)| mine.merge(theirs));
-        self.groups.resize_with(other.groups.len(), Flows::default);
+        self.groups.resize_with(other.groups.len(), Traffic::default);
         self.groups.iter_mut().zip(&other.groups).for_each(|(mine, theirs)| mine.merge(theirs));
         if self.applications.is_empty() {
             self.applications.clone_from(&other.applications);
@@ -128,18 +72,12 @@ impl Part {
 
     /// Of all flows, and of the queues under test.
     fn metrics(&self, measured: Span) -> (Metrics, Vec<Metrics>) {
-        let mut all = Flows::default();
+        let mut all = Traffic { measured, ..Traffic::default() };
         self.groups.iter().for_each(|group| all.merge(group));
-        let mut metrics = Metrics::new();
-        all.metrics(measured, false, &mut metrics);
-        metrics.finish();
-        let of_queue = |queue: &Merged| {
-            let mut metrics = Metrics::new();
-            queue.metrics(&mut metrics, false);
-            metrics
-        };
+        let of = |own| Metrics::collect(Scope::Phase, &own);
+        let metrics = of(Accumulators { traffic: Some(&all), ..Accumulators::default() });
         let queues = if self.queues.is_empty() { &[Merged::default()][..] } else { &self.queues };
-        (metrics, queues.iter().map(of_queue).collect())
+        (metrics, queues.iter().map(|queue| of(queue.accumulators(false))).collect())
     }
 }
 
@@ -232,14 +170,11 @@ impl PhaseBook {
             };
             let (metrics, of_queues) = sum.metrics(measured);
             reports.extend(with_queues(report("", metrics), &of_queues, queues));
-            for ((group, flows), applications) in groups.iter().zip(&sum.groups).zip(&sum.applications) {
-                let mut metrics = Metrics::new();
-                flows.metrics(measured, true, &mut metrics);
-                for (name, value) in Measured::metrics(applications) {
-                    metrics.insert(name, value);
-                }
-                metrics.finish();
-                reports.push(report(group, metrics));
+            for ((group, mut traffic), applications) in groups.iter().zip(sum.groups).zip(&sum.applications) {
+                traffic.measured = measured;
+                let application = Measured::together(applications);
+                let own = Accumulators { traffic: Some(&traffic), ..Accumulators::default() };
+                reports.push(report(group, Metrics::collect(Scope::Phase, &own.with(application.as_ref()))));
             }
         }
         if self.count <= SINGLE {
@@ -277,18 +212,11 @@ impl Simulation {
         }
         let measured = now.since(Instant::ZERO + self.network.warm_up);
         let delays = self.delays_of_groups().into_iter();
-        let mut groups: Vec<Flows> = delays.map(|delays| Flows { delays, ..Flows::default() }).collect();
+        let mut groups: Vec<Traffic> = delays.map(|delays| Traffic { delays, ..Traffic::default() }).collect();
         for (index, spec) in self.network.flows.iter().enumerate() {
-            let Some(group) = groups.get_mut(spec.group) else { continue };
-            let (meter, tcp) = (&self.hosts.ends[index].meter, self.hosts.tcp_counts(index));
-            let before = &self.hosts.before[index];
-            group.payload += self.payload(index);
-            group.ip_bytes += meter.delivered_ip_bytes;
-            group.sent += meter.sent_packets + tcp.sent - before.sent;
-            group.dropped += self.net.losses[index].packets;
-            group.delay.merge(&meter.delay);
-            group.retransmitted += tcp.retransmitted - before.retransmitted;
-            group.timeouts += tcp.timeouts - before.timeouts;
+            if let Some(group) = groups.get_mut(spec.group) {
+                group.merge(&Traffic::of(self, index));
+            }
         }
         let tested = self.network.ports.iter().enumerate().filter(|(_, spec)| spec.under_test);
         let queues = tested.map(|(index, _)| self.merged(index, now, measured)).collect();

@@ -1,40 +1,41 @@
 //! What queues measured: each by itself and, where asked for, all under test together.
 
 use super::super::net::PortRef;
-use super::super::state::Internals;
 use super::super::Simulation;
-use super::classes;
-use super::metrics::ratio;
-use super::{Metrics, QueueReport, QueueWindow, Switched, ALL};
-use crate::port::{Classes, Line, LineQueue, Port, Record};
+use crate::port::{ClassTally, Classes, Line, LineQueue};
 use sojourn_aqm::ChannelCounts;
 use sojourn_measure::{Level, Mode, Moments, Sampled};
 use sojourn_scenario::PortKind;
 use sojourn_units::{Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A share; none of nothing.
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
 /// What several queues, or one, measured.
 #[derive(Clone, Default)]
 pub(super) struct Merged {
     pub waiting: Level,
-    system: Level,
+    pub system: Level,
     pub sojourn: Sampled,
-    dropped: Moments,
-    spacing: Mode,
+    pub dropped: Moments,
+    pub spacing: Mode,
     /// Packets that left the queue to be sent.
     sent: u64,
     /// Packets dropped, by reason.
-    drops: [u64; 3],
+    pub drops: [u64; 3],
     /// Packets sent with a mark that the queue set.
-    marked: u64,
+    pub marked: u64,
     /// dAQM's hits, and packets that left it or were dropped at a dequeue.
-    daqm: Option<[u64; 2]>,
+    pub daqm: Option<[u64; 2]>,
     /// Of DualPI2.
-    classes: Option<Box<Classes>>,
-    lost: u64,
-    runs: u64,
+    pub classes: Option<Box<Classes>>,
+    pub lost: u64,
+    pub runs: u64,
     /// Of links with impairments.
-    on_link: ChannelCounts,
+    pub on_link: ChannelCounts,
     /// One of each link, and of each bus and cell.
     usage: Vec<Usage>,
 }
@@ -167,62 +168,39 @@ impl Merged {
     }
 
     /// Share of the time that was spent sending.
-    fn utilisation(&self) -> Option<f64> {
+    pub fn utilisation(&self) -> Option<f64> {
         Usage::share(&self.usage)
     }
 
-    /// The entry of all queues under test together.
-    pub fn report(&self) -> QueueReport {
-        let mut metrics = Metrics::new();
-        self.metrics(&mut metrics, true);
-        QueueReport {
-            name: ALL.into(),
-            under_test: false,
-            scheme: String::new(),
-            switched: Vec::new(),
-            metrics,
-            windows: Vec::new(),
-            counts: None,
-            internals: Internals::default(),
-        }
+    /// Packets that left the queue, sent or dropped.
+    pub fn left(&self) -> u64 {
+        self.sent + self.drops.iter().sum::<u64>()
     }
 
-    pub fn metrics(&self, metrics: &mut Metrics, with_system: bool) {
-        let drops = self.drops.iter().sum();
-        let left = self.sent + drops;
-        metrics.insert("queue_packets_mean", self.waiting.mean());
-        metrics.insert("queue_packets_sd", self.waiting.sd());
-        metrics.insert("queue_packets_p50", self.waiting.quantile(0.5));
-        metrics.insert("queue_packets_p99", self.waiting.quantile(0.99));
-        if with_system {
-            metrics.insert("system_packets_mean", self.system.mean());
-            metrics.insert("system_packets_sd", self.system.sd());
-            metrics.insert("interarrival_ms_mode", self.spacing.mode_ms());
-            metrics.insert("interarrival_fine_ms_mode", self.spacing.mode_fine_ms());
-            metrics.insert("daqm_hit_ratio", self.daqm.and_then(|[hits, left]| ratio(hits, left)));
-        }
-        if with_system || self.classes.is_some() {
-            classes::metrics(self.classes.as_deref(), metrics);
-        }
-        metrics.insert("sojourn_ms_mean", self.sojourn.moments.mean_ms());
-        metrics.insert("sojourn_ms_sd", self.sojourn.moments.sd_ms());
-        metrics.insert("sojourn_ms_p50", self.sojourn.histogram.quantile_ms(0.5));
-        metrics.insert("sojourn_ms_p99", self.sojourn.histogram.quantile_ms(0.99));
-        metrics.insert("dropped_sojourn_ms_mean", self.dropped.mean_ms());
-        metrics.insert("arrivals_packets", Some(left as f64));
-        metrics.insert("drops_packets", Some(drops as f64));
-        metrics.insert("drops_overflow_packets", Some(self.drops[0] as f64));
-        metrics.insert("drops_early_packets", Some(self.drops[1] as f64));
-        metrics.insert("drops_flow_packets", Some(self.drops[2] as f64));
-        for (effect, count) in self.on_link.each() {
-            metrics.insert(effect.metric, count.map(|count| count as f64));
-        }
-        metrics.insert("marks_packets", Some(self.marked as f64));
-        metrics.insert("mark_ratio", ratio(self.marked, left));
-        metrics.insert("loss_ratio", ratio(drops, left));
-        metrics.insert("burst_ratio", sojourn_measure::burst_ratio(self.lost, self.runs, left));
-        metrics.insert("utilisation", self.utilisation());
-        metrics.finish();
+    /// The L4S queue of a DualPI2.
+    pub fn l4s(&self) -> Option<&ClassTally> {
+        self.classes.as_deref().map(|both| &both.l4s)
+    }
+
+    /// The classic queue of a DualPI2.
+    pub fn classic(&self) -> Option<&ClassTally> {
+        self.classes.as_deref().map(|both| &both.classic)
+    }
+
+    /// Share of the L4S queue's packets that were marked.
+    pub fn l4s_marked(&self) -> Option<f64> {
+        self.l4s().and_then(|it| ratio(it.marks, it.judged()))
+    }
+
+    /// Share of the classic queue's packets that its controller marked or dropped.
+    pub fn classic_signalled(&self) -> Option<f64> {
+        self.classic().and_then(|it| ratio(it.marks + it.early, it.judged()))
+    }
+
+    /// The L4S share over the root of the classic one.
+    pub fn coupling(&self) -> Option<f64> {
+        let (marked, signalled) = self.l4s_marked().zip(self.classic_signalled())?;
+        (signalled > 0.0).then(|| marked / signalled.sqrt())
     }
 }
 
@@ -313,50 +291,5 @@ impl Simulation {
             (all.waiting, all.system) = (waiting.clone(), system.clone());
         }
         all
-    }
-
-    pub(super) fn queue_report(&mut self, index: usize, measured: Span) -> QueueReport {
-        let under_test = self.network.ports[index].under_test;
-        let (counts, internals) = if under_test { self.state(index) } else { Default::default() };
-        let spec = &self.network.ports[index];
-        let scheme = match &self.options.scheme {
-            Some(scheme) if spec.under_test => scheme,
-            _ => &*spec.queue,
-        };
-        let mut metrics = Metrics::new();
-        self.merged(index, self.end, measured).metrics(&mut metrics, spec.under_test);
-        if let PortRef::Line(line) = self.net.places[index] {
-            // It has been reported: room for the reports that follow.
-            self.net.line_queues[line as usize] = LineQueue::new(0);
-        }
-        let switched = match self.net.places[index] {
-            PortRef::Port(port) => self.net.ports[port as usize].switched.as_slice(),
-            PortRef::Line(_) => &[],
-        };
-        let windows = match self.net.places[index] {
-            PortRef::Port(port) => self.windows_of(&self.net.ports[port as usize], &scheme.text()),
-            PortRef::Line(_) => Vec::new(),
-        };
-        let switched = switched.iter().map(|(at, to)| Switched { at_s: at.seconds(), scheme: to.text() }).collect();
-        QueueReport {
-            name: spec.name.clone(),
-            under_test,
-            scheme: scheme.text(),
-            switched,
-            metrics,
-            windows,
-            counts: counts.map(Box::new),
-            internals,
-        }
-    }
-
-    /// The closed windows of a port that had `scheme` at the start.
-    fn windows_of(&self, port: &Port, scheme: &str) -> Vec<QueueWindow> {
-        let text = |switches: usize| match switches.checked_sub(1).and_then(|last| port.switched.get(last)) {
-            Some((_, scheme)) => scheme.text(),
-            None => scheme.to_owned(),
-        };
-        let rows = port.probe.watch.iter().filter_map(|watch| watch.record.as_ref()).flat_map(Record::rows);
-        rows.map(|(switches, row)| QueueWindow { scheme: text(*switches), row: row.clone() }).collect()
     }
 }

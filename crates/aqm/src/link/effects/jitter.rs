@@ -1,6 +1,6 @@
 //! Propagation delays that differ from packet to packet: for every host that has links.
 
-use super::effect::{Effect, EffectState};
+use crate::link::effect::{Effect, EffectState};
 use crate::Random;
 use alloc::format;
 use alloc::string::String;

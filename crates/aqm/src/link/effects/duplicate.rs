@@ -1,6 +1,6 @@
 //! Packets that arrive twice.
 
-use super::effect::{Effect, EffectState};
+use crate::link::effect::{Effect, EffectState};
 use crate::Random;
 use sojourn_units::Probability;
 

@@ -1,6 +1,6 @@
 //! Packets that a link loses at random, apart from its queue: for every host that has links.
 
-use super::effect::{Effect, EffectState};
+use crate::link::effect::{Effect, EffectState};
 use crate::Random;
 use alloc::format;
 use alloc::string::String;
