@@ -29,7 +29,7 @@ SCHEMES = (
     "codel",
     "pie",
     "fq_codel",
-    "cake memlimit 1MB",
+    "cake",
 )
 GOALS = {"dropping_function": 10e6, "fq_codel": 5e6}
 

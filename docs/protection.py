@@ -46,7 +46,7 @@ SCHEMES = {
     "CARE": ("care limit 100p", "a list of 200 captured packets, whatever the number of flows"),
     "FQ-CoDel": ("fq_codel limit 100p", _QUEUES.format("CoDel")),
     "FQ-PIE": ("fq_pie limit 100p", _QUEUES.format("PIE")),
-    "CAKE": ("cake besteffort memlimit 104kB", "1024 queues in sets of 8, each with its COBALT, and 1024 hosts"),
+    "CAKE": ("cake besteffort memlimit 230400B", "1024 queues in sets of 8, each with its COBALT, and 1024 hosts"),
     "FQ-REM": ("fq_rem form queue b_ref 5p limit 100p", _QUEUES.format("REM")),
     "FQ-AVQ": ("fq_avq alpha 0.8 buffer 10p limit 100p", _QUEUES.format("AVQ")),
     "SFQ": ("sfq limit 100p", "1024 places, at most 127 queues"),

@@ -47,9 +47,6 @@ LINES = 60
 PACE = 200
 #: How long short frames arrive, s.
 SHORT_S = 5.0
-#: What CAKE may hold. Its own limit, without a bandwidth, is of more short frames than the device has room for, and
-#: then every flow loses frames at the port.
-MEMORY = {"cake": "cake memlimit 1MiB"}
 
 # Sends datagrams to all ports in turn at a pace, until it is stopped. A host without a link tries again.
 _SEND = """
@@ -408,7 +405,7 @@ class Chaos(Lives):
         """Flows that share the victim's queue flood the link, after others that share none."""
         scheme = SCHEMES[self.rounds[self.name] % len(SCHEMES)]
         rate = {"rate": f"{RATE_BIT_S} bit/s"}
-        self.lab.ask("PATCH", "/directions/a_to_b", {"scheme": MEMORY.get(scheme, scheme)} | rate)
+        self.lab.ask("PATCH", "/directions/a_to_b", {"scheme": scheme} | rate)
         draw = self.random.randrange(10**8)
         life, control = self.former.get(scheme, (0, []))
         # Those of an earlier life are like any, as the key of the hash is another one.

@@ -208,6 +208,16 @@ class Model:
         """Bytes that wait."""
         return sum(packet.bytes for packet in self.queue)
 
+    @property
+    def memory(self) -> int:
+        """What Linux's memory limits count: 256 B of descriptor and half a page, of which 384 B are not for data."""
+        return self.memory_of(len(self.queue), self.bytes)
+
+    @staticmethod
+    def memory_of(packets: int, size: int) -> int:
+        """The same for so many packets of `size` bytes together."""
+        return 640 * packets + max(1664 * packets, size)
+
     def bytes_beside(self) -> int:
         """Bytes that wait in the other queues of the same container."""
         return 0

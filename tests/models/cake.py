@@ -161,12 +161,12 @@ class Cake(Model):
         "",
         "bandwidth 10mbit rtt 4ms",
         "bandwidth 5mbit diffserv diffserv4 rtt 2ms ingress",
-        "bandwidth 20mbit diffserv diffserv8 flowmode dual-srchost memlimit 60kB rtt 1ms",
-        "diffserv precedence flowmode dual-dsthost rtt 500us memlimit 30kB noecn",
+        "bandwidth 20mbit diffserv diffserv8 flowmode dual-srchost memlimit 180kB rtt 1ms",
+        "diffserv precedence flowmode dual-dsthost rtt 500us memlimit 90kB noecn",
         "diffserv besteffort flowmode flows ack_filter on rtt 1ms wash",
         "bandwidth 3mbit diffserv besteffort flowmode hosts ack_filter aggressive overhead 40 framing atm mpu 96B",
         "bandwidth 50mbit flowmode srchost framing ptm overhead -4 rtt 1ms control_law newton ingress",
-        "bandwidth 8mbit flowmode dsthost memlimit 20kB rtt 1ms ingress",
+        "bandwidth 8mbit flowmode dsthost memlimit 60kB rtt 1ms ingress",
         "flowmode flowblind rtt 300us ack_filter on",
         *(f"preset {name}" for name in RTTS),
     )
@@ -185,11 +185,11 @@ class Cake(Model):
         self.order: list[Flow] = []  # queues in the order of their first packets
         most = 10240 * MTU
         if x.memlimit != "none":
-            self.memory = x.memlimit
+            self.memory_limit = x.memlimit
         elif x.bandwidth == "none":
-            self.memory = most
+            self.memory_limit = most
         else:
-            self.memory = min(max(int(4 * (x.bandwidth / 8) * (x.rtt / SECOND)), 4 << 20), most)
+            self.memory_limit = min(max(int(4 * (x.bandwidth / 8) * (x.rtt / SECOND)), 4 << 20), most)
 
     @property
     def queue(self) -> list[Packet]:
@@ -329,7 +329,7 @@ class Cake(Model):
             flow.deficit = self.quantum(tin, flow)
         elif flow.state == "sparse_wait":
             tin.become(flow, "bulk")
-        while self.bytes > self.memory:
+        while self.memory > self.memory_limit:
             self.overflow()
 
     def filter_acks(self, tin: Tin, flow: Flow) -> None:
@@ -455,7 +455,7 @@ class Cake(Model):
         shown: dict[str, float] = {
             "queues": len(self.order),
             "fattest_bytes": max((flow.bytes for flow in self.order), default=0),
-            "memory_limit_bytes": int(self.memory),
+            "memory_limit_bytes": int(self.memory_limit),
             "shaper_holds_s": 0.0 if until is None else (until - self.world.now) / SECOND,
         }
         for n, tin in enumerate(self.tins):

@@ -48,7 +48,7 @@ class DualPi2(Model):
         "target 2ms tupdate 3ms alpha 2 beta 40 limit 80p",
         "target 2ms tupdate 3ms alpha 2 beta 40 scheduler ts_fifo tshift 5ms limit 60kB",
         "target 1ms tupdate 2ms alpha 5 beta 60 coupling_factor 3 nodrop_on_overload mtu 0B limit 20ms",
-        "target 1ms tupdate 2ms alpha 5 beta 60 drop_enqueue marking random memlimit 50kB",
+        "target 1ms tupdate 2ms alpha 5 beta 60 drop_enqueue marking random memlimit 150kB",
         "preset linux-7.2 target 2ms tupdate 3ms beta 50",
         "preset linux-7.2 beta 40 step_thresh 3p min_qlen_step 5p any_ect drop_enqueue classic_protection 0.5"
         " limit 40p",
@@ -173,7 +173,7 @@ class DualPi2(Model):
 
     def is_full(self, packet: Packet) -> bool:
         x, waiting, size = self.params, self.bytes, max(packet.bytes, self.params.mtu)
-        if x.memlimit != "none" and waiting + packet.bytes > x.memlimit:
+        if x.memlimit != "none" and self.memory_of(len(self.queue) + 1, waiting + packet.bytes) > x.memlimit:
             return True
         if isinstance(x.limit, Packets):
             return len(self.queue) >= x.limit

@@ -88,7 +88,7 @@ class FairQueue(Model):
         if self.flows[at].queue and at not in self.new and at not in self.old:
             self.new.append(at)
             self.credits[at] = self.params.quantum
-        while len(self.queue) > self.params.limit or self.bytes > self.params.memory_limit:
+        while len(self.queue) > self.params.limit or self.memory > self.params.memory_limit:
             flow = self.fattest()
             drops = min((len(flow.queue) + 1) // 2, self.params.drop_batch)
             for _ in range(drops):

@@ -271,6 +271,6 @@ fn dualpi2_loses_classic_packets_first() {
     host.set("dualpi2 limit 3ms");
     assert_eq!(waiting(&host), [1, 3, 5]);
     let mut host = fill("dualpi2");
-    host.set("dualpi2 memlimit 4500B");
+    host.set("dualpi2 memlimit 9216B");
     assert_eq!(waiting(&host), [1, 3, 4, 5]);
 }

@@ -203,7 +203,7 @@ def _fq_codel(queue: _Queue) -> Document:
         "drop_overlimit": _packets(queue, "dropped_overflow"),
         "ecn_mark": _packets(queue, "marked"),
         # Linux leaves it out while nothing waits.
-        **({"memory_used": used} if (used := queue["counts"]["waiting"]["bytes"]) else {}),
+        **({"memory_used": used} if (used := _memory(queue)) else {}),
         **_lists(queue),
     }
 
@@ -211,6 +211,12 @@ def _fq_codel(queue: _Queue) -> Document:
 def _lists(queue: _Queue) -> Document:
     internals = queue["internals"]
     return {"new_flows_len": int(internals["new_queues"]), "old_flows_len": int(internals["old_queues"])}
+
+
+def _memory(queue: _Queue) -> int:
+    """Memory of the waiting packets, bytes: ``Backlog::memory`` of the core says where the numbers come from."""
+    packets, size = (queue["counts"]["waiting"][unit] for unit in ("packets", "bytes"))
+    return int(640 * packets + max(1664 * packets, size))
 
 
 def _accepted(queue: _Queue) -> int:
@@ -238,7 +244,7 @@ def _fq_pie(queue: _Queue) -> Document:
         "dropped": _packets(queue, "dropped_early"),
         "ecn_mark": _packets(queue, "marked"),
         **_lists(queue),
-        "memory_used": queue["counts"]["waiting"]["bytes"],
+        "memory_used": _memory(queue),
     }
 
 
@@ -247,7 +253,7 @@ def _dualpi2(queue: _Queue) -> Document:
         "prob": queue["internals"]["base_probability"],
         "ecn-mark": _packets(queue, "marked"),
         "credit": round(queue["internals"]["credit_bytes"]),
-        "memory-used": queue["counts"]["waiting"]["bytes"],
+        "memory-used": _memory(queue),
     }
     limit = values.size(queue["parameters"]["memlimit"])
     return own if limit is None else own | {"memory-limit": limit}
@@ -279,7 +285,7 @@ def _cake(queue: _Queue) -> Document:
         # Linux shows bulk, its second tin, before best effort.
         tins[:2] = [1, 0]
     return {
-        "memory_used": queue["counts"]["waiting"]["bytes"],
+        "memory_used": _memory(queue),
         "memory_limit": round(internals["memory_limit_bytes"]),
         "tins": [
             {key: round(internals[f"tin{tin}_{name}"] * factor) for key, (name, factor) in _TIN.items()}

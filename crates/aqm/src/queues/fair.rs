@@ -11,10 +11,11 @@
 //! # Deviations and interpretations
 //! * The perturbation of the hash is drawn from the random stream at the first arrival. So every replication has other
 //!   collisions, and the same seed has the same ones. A reset does not change it.
-//! * `memory_limit` counts bytes on the wire; Linux counts the kernel's memory for them.
+//! * `memory_limit` counts the memory of packets ([`Backlog::memory`]): 2304 B for one of up to 1664 B. In Linux that of a
+//!   packet depends on where it comes from; this is what it is for a frame from an Ethernet driver.
 //! * Linux's fq_codel drops half the bytes of the longest queue, at most 64 packets; RFC 8290 and this implementation drop
 //!   half of its packets.
-//! * Linux acts on an overflow once per arrival, so that long packets can leave it above `memory_limit`. Here it is repeated
+//! * Linux acts on an overflow once per arrival, so that it can stay above `memory_limit`. Here it is repeated
 //!   until the limit holds.
 //! * The inner algorithm's own `limit` is set above that of the whole queue, so that it never acts. The inner algorithm is
 //!   informed of an overflow instead.
@@ -26,7 +27,7 @@
 //! # Work per packet
 //! * Arrival: constant, plus the inner algorithm's work.
 //! * Overflow: one look at every queue in use (as in Linux) and at most 64 drops; once for a limit in packets, and for a
-//!   limit in bytes until the arrival fits.
+//!   limit of memory until the arrival fits.
 //! * Departure: at most `1 + ceil(longest packet / quantum)` visits to every active queue, constant work for each, plus the
 //!   inner algorithm's work.
 //! * Memory: 4 bytes for each hash value, and a queue only for values that have occurred.
@@ -59,7 +60,8 @@ crate::params! {
         flows: u32 = 1024,
         /// Bytes a queue may send in a round, 256 B to 1 MiB (RFC 8290 section 5.2.4; the bounds are Linux's).
         quantum: Bytes = Bytes::new(1514),
-        /// Bytes waiting in all queues together above which the longest queue loses packets (tc-fq_codel(8)).
+        /// Memory of all waiting packets, 2304 B for one of up to 1664 B, above which the longest queue loses packets
+        /// (tc-fq_codel(8)).
         memory_limit: Bytes = Bytes::new(32 << 20),
         /// Most packets dropped at one overflow (RFC 8290 section 4.1; tc-fq_codel(8)).
         drop_batch: Packets = Packets::new(64),
@@ -179,7 +181,7 @@ impl<A: Algorithm> FairQueue<A> {
     /// More waits than the limits allow.
     #[inline]
     fn is_over(&self) -> bool {
-        self.waiting.packets > self.limit || self.waiting.bytes > self.memory_limit
+        self.waiting.packets > self.limit || self.waiting.memory() > self.memory_limit
     }
 
     /// Section 4.1, overflow: half the packets of the longest queue, from its head.

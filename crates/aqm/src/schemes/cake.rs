@@ -12,8 +12,8 @@
 //! * Queue: the flow selects one of the tin's 1024 queues. A queue can be in any of 8 places next to the one that the hash
 //!   selects, so flows share a queue only where nine or more meet in such a set. `flowmode` defines what a flow is.
 //! * ACK filter: `ack_filter` drops an earlier acknowledgement that the new one makes superfluous.
-//! * Overflow: while more than `memlimit` bytes wait, the queue with the most bytes loses its head, and its COBALT is
-//!   informed.
+//! * Overflow: while the waiting packets take more memory than `memlimit`, the queue with the most bytes loses its head, and
+//!   its COBALT is informed. A packet of up to 1664 B takes 2304 B of memory, however short it is.
 //! * Shaper: with `bandwidth`, a packet is sent when the transmission times of those before it have passed; no burst
 //!   accumulates while nothing waits. Overhead, framing and minimum size are counted as on the link below.
 //! * Choice of the tin: the highest tin with packets that has not used up its own share of the bandwidth sends first;
@@ -29,11 +29,13 @@
 //! * quantum: the tin's bandwidth in bytes/s divided by 4096, between 300 and 1514 B;
 //! * target: rtt/20, but at least 1.5 full frames at the tin's bandwidth; interval: rtt, extended by the same time and at
 //!   least two targets;
-//! * `memlimit`: 4 bandwidth rtt, at least 4 MiB and at most 10240 full frames. A full frame is 1514 B.
+//! * `memlimit`: 4 bandwidth rtt, at least 4 MiB and at most 10240 * 1514 B, as in Linux. These hold 1820 and 6728 packets.
 //!
 //! # Deviations and interpretations
 //! * The size of a packet is what it takes on the wire. Linux subtracts a link header that it knows of before it adds
-//!   `overhead`. Memory counts the same bytes; in Linux it is the kernel's memory for them.
+//!   `overhead`.
+//! * Memory is that of frames from an Ethernet driver ([`Backlog::memory`]). In Linux the memory of a packet (`truesize`)
+//!   depends on where it comes from: short packets from programs of the same machine take less.
 //! * The seed of the hash is drawn from the random stream at the first arrival. A reset changes neither the seed nor the
 //!   shaper's times.
 //! * A divided quantum is rounded at random, so that it is exact on average; an undivided quantum is exact (Linux also
@@ -163,7 +165,8 @@ crate::params! {
         mpu: Bytes = Bytes::ZERO => [Acts::OnBareLinks],
         /// Framing of the link below (tc-cake(8)).
         framing: LinkLayer = LinkLayer::Noatm => [Acts::OnBareLinks],
-        /// Waiting bytes above which the longest queue loses packets; "none": computed from bandwidth and rtt (tc-cake(8)).
+        /// Memory of waiting packets, 2304 B for one of up to 1664 B, above which the longest queue loses packets; "none":
+        /// computed from bandwidth and rtt (tc-cake(8)).
         memlimit: Option<Bytes> = None,
         /// Mark ECN-capable packets instead of dropping them (Linux always does).
         ecn: bool = true,
@@ -407,7 +410,7 @@ impl Discipline for Cake {
         if self.params.ack_filter != AckFilter::Off {
             self.filter(cx, at);
         }
-        while self.waiting.bytes > self.memory {
+        while self.waiting.memory() > self.memory {
             if self.overflow(cx).is_none() {
                 break;
             }

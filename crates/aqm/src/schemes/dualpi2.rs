@@ -32,7 +32,8 @@
 //!   condition.
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
 //!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
-//! * Linux counts the kernel's memory for `memlimit`. Here it is bytes on the wire, and there is no such limit by default.
+//! * `memlimit` counts the memory of packets as for frames from an Ethernet driver ([`Backlog::memory`]). By default there is
+//!   no such limit.
 //! * After a change to a lower `limit` or `memlimit`, the classic queue loses its first packets, and then the L4S
 //!   queue, as in `dualpi2_change` of Linux 7.2.
 //! * Filters in Linux can put other packets into the L4S queue. Here only the ECN field and one DSCP decide.
@@ -158,7 +159,8 @@ impl DualPi2 {
             BufferLimit::Bytes(limit) => waiting + bytes.max(mtu) > limit.get(),
             BufferLimit::Time(_) => packets > 0 && waiting + bytes.max(mtu) > self.room,
         };
-        full || self.params.memlimit.is_some_and(|limit| waiting + bytes > limit.get())
+        let all = Backlog { packets: packets + 1, bytes: waiting + bytes };
+        full || self.params.memlimit.is_some_and(|limit| all.memory() > limit.get())
     }
 
     fn learn_rate(&mut self, rate: BitRate) {
@@ -499,13 +501,13 @@ impl Standalone for DualPi2 {
     const EXCESS: Excess = Excess::Classic;
 
     fn shed(&mut self, cx: &mut Cx<'_>) -> bool {
-        let Backlog { packets, bytes } = self.waiting();
+        let waiting @ Backlog { packets, bytes } = self.waiting();
         let is_over = match self.params.limit {
             BufferLimit::Packets(limit) => packets > limit.get(),
             BufferLimit::Bytes(limit) => bytes > limit.get(),
             BufferLimit::Time(_) => packets > 1 && bytes > self.room,
         };
-        if !is_over && self.params.memlimit.is_none_or(|limit| bytes <= limit.get()) {
+        if !is_over && self.params.memlimit.is_none_or(|limit| waiting.memory() <= limit.get()) {
             return false;
         }
         let lost = self.classic.pop().or_else(|| {

@@ -43,6 +43,7 @@ pub struct Promise {
     pub washes: bool,
     pub limit_packets: u64,
     pub limit_bytes: u64,
+    pub limit_memory: u64,
 }
 
 impl Promise {
@@ -65,7 +66,8 @@ impl Promise {
             drops_at: entry.about.drops_at,
             washes: flag("wash"),
             limit_packets: packets("limit"),
-            limit_bytes: bytes("limit").min(bytes("memory_limit")).min(bytes("memlimit")),
+            limit_bytes: bytes("limit"),
+            limit_memory: bytes("memory_limit").min(bytes("memlimit")),
         }
     }
 }
@@ -295,11 +297,12 @@ impl<'a> Host<'a> {
         if let Some(fault) = self.queue.fault() {
             self.fail(&fault);
         }
-        let Backlog { packets, bytes } = self.queue.backlog();
+        let waiting @ Backlog { packets, bytes } = self.queue.backlog();
         self.require(packets == self.inside.len() as u64, "backlog in packets is not what it holds");
         self.require(bytes == self.inside_bytes, "backlog in bytes is not what it holds");
         self.require(packets <= self.promise.limit_packets, "holds more packets than its limit");
         self.require(bytes <= self.promise.limit_bytes, "holds more bytes than its limit");
+        self.require(waiting.memory() <= self.promise.limit_memory, "takes more memory than its limit");
         let (c, dropped) = (&self.counters, self.counters.dropped_total());
         self.require(c.arrived.packets == self.arrivals - self.before, "did not count every arrival once");
         self.require(c.arrived.packets == c.forwarded.packets + dropped.packets + packets, "packets are not conserved");

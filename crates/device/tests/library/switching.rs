@@ -14,12 +14,12 @@ use std::sync::mpsc::channel;
 
 const FRAMES: u32 = 16_384;
 
-/// 20 Mbit/s from a to b, and the far ends of both ports.
-fn gateway() -> (Engine, FarEnd, FarEnd) {
+/// 20 Mbit/s from a to b with `scheme` and so many frames, and the far ends of both ports.
+fn gateway(scheme: &str, frames: u32) -> (Engine, FarEnd, FarEnd) {
     let (a, far_a) = loopback("a");
     let (b, far_b) = loopback("b");
     let config = PathConfig {
-        scheme: Some("pfifo".parse().unwrap()),
+        scheme: Some(scheme.parse().unwrap()),
         rate: BitRate::from_bit_s(20_000_000),
         overhead: Bytes::new(24),
         burst: Span::from_millis(1),
@@ -28,26 +28,58 @@ fn gateway() -> (Engine, FarEnd, FarEnd) {
     let at_once = PathConfig { scheme: None, ..config.clone() };
     let path = |config, seed| Path::new(config, Box::new(Stream::seeded(seed)), seed, Recorder::idle());
     let paths = [path(&config, 1), path(&at_once, 2)];
-    let pool = Pool::new(FRAMES, 2048, 256).unwrap();
+    let pool = Pool::new(frames, 2048, 256).unwrap();
     (Engine::new(pool, [Box::new(a), Box::new(b)], paths), far_a, far_b)
 }
 
 /// IPv4 and UDP of one of eight flows, in 664 B; the number after the headers.
 fn frame(number: u64) -> Vec<u8> {
-    let mut frame = vec![0; 664];
-    frame[12..14].copy_from_slice(&[8, 0]);
-    frame[14..24].copy_from_slice(&[0x45, 0, 2, 0x8a, 0, 0, 0, 0, 64, 17]);
+    datagram((number % 8) as u8, 664, number)
+}
+
+/// A frame of so many bytes from this port; the number after the headers.
+fn datagram(port: u8, bytes: u16, number: u64) -> Vec<u8> {
+    let mut frame = vec![0; usize::from(bytes)];
+    frame[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
+    frame[16..18].copy_from_slice(&(bytes - 14).to_be_bytes());
+    frame[22..24].copy_from_slice(&[64, 17]);
     frame[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
-    frame[34..40].copy_from_slice(&[0, (number % 8) as u8, 0, 9, 2, 0x76]);
+    frame[34..38].copy_from_slice(&[0, port, 0, 9]);
+    frame[38..40].copy_from_slice(&(bytes - 34).to_be_bytes());
     frame[42..50].copy_from_slice(&number.to_be_bytes());
     frame
+}
+
+/// 100,000 frames of 60 B a second, some three times the link, beside 500 of 664 B (2.7 Mbit/s). A limit of memory is one of packets,
+/// however short, so the flood cannot take the three quarters of the pool that a direction may have.
+#[test]
+fn a_flood_of_short_frames_leaves_room_in_the_pool() {
+    // 15,503,360 / 2304 = 6728 packets of 12,288; 3,000,000 / 2304 = 1302 of 1536.
+    for (scheme, frames) in
+        [("cake", FRAMES), ("cake memlimit 3MB", 2048), ("fq_codel limit 100000p memory_limit 3MB noecn", 2048)]
+    {
+        let (mut engine, far_a, far_b) = gateway(scheme, frames);
+        let (mut put, mut got) = (0, 0);
+        for us in (0_u64..2_000_000).step_by(10) {
+            far_a.put(datagram(1, 60, us));
+            if us % 2000 == 0 && us < 1_900_000 {
+                far_a.put(datagram(2, 664, us));
+                put += 1;
+            }
+            engine.step(Instant::ZERO + Span::from_micros(us)).unwrap();
+            while let Some(frame) = far_b.get() {
+                got += usize::from(frame.len() == 664);
+            }
+        }
+        assert_eq!((engine.port_counters()[0].missed, got), (0, put), "{scheme}");
+    }
 }
 
 /// A lower limit acts at once, also in the scheme that runs already.
 #[test]
 fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
     for scheme in ["pfifo", "codel", "pie", "choke", "sfq depth 400p", "fq_codel", "fq_pie", "dualpi2"] {
-        let (mut engine, far_a, _far_b) = gateway();
+        let (mut engine, far_a, _far_b) = gateway("pfifo", FRAMES);
         let (commands, orders) = sojourn_device::orders::orders();
         let switch = |engine: &mut Engine, limit: &str| {
             let scheme = format!("{scheme} limit {limit}").parse().unwrap();
@@ -74,7 +106,7 @@ fn a_switch_to_a_lower_limit_drops_the_excess_at_once() {
 /// A minute with 22 Mbit/s offered, every registered scheme in turn.
 #[test]
 fn switching_every_100_ms_for_a_minute_loses_nothing_that_no_algorithm_dropped() {
-    let (mut engine, far_a, far_b) = gateway();
+    let (mut engine, far_a, far_b) = gateway("pfifo", FRAMES);
     let (commands, orders) = sojourn_device::orders::orders();
     let schemes: Vec<_> =
         registry::ALL.iter().map(|entry| entry.name.parse::<sojourn_aqm::Config>().unwrap()).collect();

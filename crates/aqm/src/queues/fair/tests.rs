@@ -124,12 +124,13 @@ fn overflow_drops_at_most_a_batch() {
 }
 
 #[test]
-fn memory_limit_counts_bytes() {
-    let (mut host, mut queue) = (DisciplineHost::new(), plain(|fair| fair.memory_limit = Bytes::new(3000)));
+fn memory_limit_counts_memory() {
+    // 3 (640 + 1664) = 6912.
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|fair| fair.memory_limit = Bytes::new(6912)));
     offer(&mut host, &mut queue, 1, 1000, 3);
     assert!(host.log.dropped.is_empty());
     offer(&mut host, &mut queue, 2, 1, 1);
-    // 3001 > 3000: ceil(3 / 2) = 2 of flow 1's.
+    // A fourth packet of one byte takes as much: ceil(3 / 2) = 2 of flow 1's.
     assert_eq!(host.log.dropped, [(0, Reason::Overflow), (1, Reason::Overflow)]);
 }
 
@@ -148,7 +149,7 @@ fn the_inner_limit_is_never_met() {
     no_drop::<Bfifo>();
     no_drop::<Codel>();
     // The same with the memory limit below the packet limit.
-    let fair = Params { memory_limit: Bytes::new(3_000_000), ..Params::default() };
+    let fair = Params { memory_limit: Bytes::new(2000 * 2304), ..Params::default() };
     let (mut host, mut queue) = (DisciplineHost::new(), FairQueue::<Bfifo>::new(fair, Default::default()));
     offer(&mut host, &mut queue, 1, 1500, 2000);
     assert!(host.log.dropped.is_empty());

@@ -189,6 +189,16 @@ fn memory() {
     assert_eq!(limit("bandwidth 1gbit rtt 1s"), 10_240.0 * 1514.0);
 }
 
+#[test]
+fn a_short_packet_takes_as_much_memory_as_a_full_frame() {
+    // 10240 * 1514 B hold floor(15,503,360 / 2304) = 6728 packets of up to 1664 B, and floor(15,503,360 / 9640) = 1608 of 9000 B.
+    for (bytes, most) in [(60, 6728), (1514, 6728), (1664, 6728), (9000, 1608)] {
+        let mut link = Link::new("");
+        link.flow(1, bytes, 7000);
+        assert_eq!(link.cake.backlog().packets, most, "{bytes} B");
+    }
+}
+
 /// Bytes that tins get while all have packets, as shares; `dscps` keep one packet waiting each at all times.
 fn shares(text: &str, dscps: &[u8], packets: usize) -> Vec<f64> {
     let mut link = Link::new(text);
@@ -305,18 +315,21 @@ fn a_sparse_flow_goes_first_and_comes_back_as_sparse_once_at_rest() {
 
 #[test]
 fn overflow_takes_the_head_of_the_fattest_queue_of_all_tins() {
-    let mut link = Link::new("memlimit 5000B");
+    let mut link = Link::new("memlimit 16128B");
     let a = link.flow(1, 1000, 3);
     let voice: Vec<u64> =
         (0..4).map(|_| link.offer(Packet { flow: 2, bytes: 500, dscp: 46, ..Packet::without_signals(0) })).collect();
     assert!(link.host.log.dropped.is_empty());
     let last = link.offer(Packet { flow: 2, bytes: 1500, dscp: 46, ..Packet::without_signals(0) });
-    // 6500 B: voice has 3500, then 3000 (as many as the other, which came first), and so on until 5000 fit.
+    // 7 packets fit: 7 x 2304 = 16,128. Voice had 3500 B.
+    assert_eq!(link.host.log.dropped, [(voice[0], Reason::Overflow)]);
+    link.flow(3, 100, 1);
+    // Now it has 3000, as many as the other, which came first.
     assert_eq!(link.host.log.dropped, [(voice[0], Reason::Overflow), (a[0], Reason::Overflow)]);
-    assert_eq!(link.cake.backlog(), Backlog { packets: 6, bytes: 5000 });
+    assert_eq!(link.cake.backlog(), Backlog { packets: 7, bytes: 5100 });
     assert_eq!((link.get("tin0_drops_packets"), link.get("tin2_drops_packets")), (1.0, 1.0));
     // COBALT of both queues has heard: the next packet is due to be dropped, and one signal is counted.
-    assert!(link.cake.flows.iter().all(|flow| !flow.control.is_at_rest(Instant::from_nanos(u64::MAX))));
+    assert!(link.cake.flows[..2].iter().all(|flow| !flow.control.is_at_rest(Instant::from_nanos(u64::MAX))));
     assert!(link.send_all().contains(&last));
 }
 
@@ -378,7 +391,7 @@ fn acks_that_say_nothing_new_are_dropped() {
 
 #[test]
 fn with_ingress_a_drop_uses_bandwidth() {
-    for (text, ms) in [("bandwidth 8mbit memlimit 2000B", 1.0), ("bandwidth 8mbit memlimit 2000B ingress", 1.5)] {
+    for (text, ms) in [("bandwidth 8mbit memlimit 4608B", 1.0), ("bandwidth 8mbit memlimit 4608B ingress", 1.5)] {
         let mut link = Link::new(text);
         link.flow(1, 1000, 3);
         // One was lost to overflow. One is sent: 1 ms; the lost one makes it 2 ms, but the failsafe lets go after 1.5 ms.

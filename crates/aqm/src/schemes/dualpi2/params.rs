@@ -40,7 +40,7 @@ crate::params! {
     pub struct Params {
         /// Size of the buffer that both queues share (RFC 9332 appendix A.1, 250 ms at the link's rate; tc-dualpi2(8)).
         limit: BufferLimit = BufferLimit::Time(Span::from_millis(250)),
-        /// Waiting bytes beyond which an arrival is dropped (tc-dualpi2(8)).
+        /// Memory of waiting packets, 2304 B for one of up to 1664 B, beyond which an arrival is dropped (tc-dualpi2(8)).
         memlimit: Option<Bytes> = None,
         /// Coupling factor k between p' and the L4S probability, 1 to 255 (RFC 9332 section 2.1 and appendix A.1; 2).
         coupling_factor: f64 = 2.0,

@@ -74,8 +74,9 @@ fn both_queues_share_one_limit() {
     assert_eq!(held(&mut queue(|p| p.limit = BufferLimit::Bytes(Bytes::new(10_000)))), 6);
     // 250 ms at 10 Mbit/s are 312,500 B: n 1500 + 1514 <= 312,500 for n up to 207.
     assert_eq!(held(&mut queue(|_| ())), 208);
-    // n 1500 + 1500 <= 9000 for n up to 5.
-    assert_eq!(held(&mut queue(|p| p.memlimit = Some(Bytes::new(9000)))), 6);
+    // (n + 1) (640 + 1664) <= 13,824 for n up to 5.
+    assert_eq!(held(&mut queue(|p| p.memlimit = Some(Bytes::new(13_824)))), 6);
+    assert_eq!(held(&mut queue(|p| p.memlimit = Some(Bytes::new(13_823)))), 5);
 }
 
 #[test]
