@@ -123,7 +123,9 @@ def capture(lab: Lab, host: str, *, count: int, seconds: float = 5.0, last: byte
         process.stdout.readline()
 
     def finish() -> list[bytes]:
-        text, _ = process.communicate(timeout=seconds + 20)
+        # Popen.communicate reads the descriptor, past the frames that came with the first line.
+        text = "" if process.stdout is None else process.stdout.read()
+        process.wait(timeout=20)
         return [bytes.fromhex(line) for line in text.split()]
 
     return finish

@@ -209,7 +209,8 @@ fn a_lower_limit_acts_as_each_original_says() {
                     let serial = host.server.number();
                     let packet = Packet { serial, bytes: 1000, flow: 1, ..Packet::without_signals(0) };
                     host.server.arrive(host.now, &mut host.log, packet);
-                    assert_eq!(host.server.backlog().packets, 10, "{from}");
+                    // Of memory: 10,000 / 2304.
+                    assert_eq!(host.server.backlog().packets, 4, "{from}");
                 }
             }
             let counters = *host.server.counters();

@@ -11,7 +11,7 @@
 //! # Deviations and interpretations
 //! * The perturbation of the hash is drawn from the random stream at the first arrival. So every replication has other
 //!   collisions, and the same seed has the same ones. A reset does not change it.
-//! * `memory_limit` counts the memory of packets ([`Backlog::memory`]): 2304 B for one of up to 1664 B. In Linux that of a
+//! * `memory_limit` counts the memory of packets: 2304 B for one of up to 1664 B. In Linux that of a
 //!   packet depends on where it comes from; this is what it is for a frame from an Ethernet driver.
 //! * Linux's fq_codel drops half the bytes of the longest queue, at most 64 packets; RFC 8290 and this implementation drop
 //!   half of its packets.

@@ -34,7 +34,7 @@
 //! # Deviations and interpretations
 //! * The size of a packet is what it takes on the wire. Linux subtracts a link header that it knows of before it adds
 //!   `overhead`.
-//! * Memory is that of frames from an Ethernet driver ([`Backlog::memory`]). In Linux the memory of a packet (`truesize`)
+//! * Memory is that of frames from an Ethernet driver. In Linux the memory of a packet (`truesize`)
 //!   depends on where it comes from: short packets from programs of the same machine take less.
 //! * The seed of the hash is drawn from the random stream at the first arrival. A reset changes neither the seed nor the
 //!   shaper's times.

@@ -32,7 +32,7 @@
 //!   condition.
 //! * Updates take place at whole multiples of `tupdate` on the host's clock, beginning with the first arrival. p' has 70
 //!   binary digits; the 32 of Linux, and the rounding of its gains, are not reproduced.
-//! * `memlimit` counts the memory of packets as for frames from an Ethernet driver ([`Backlog::memory`]). By default there is
+//! * `memlimit` counts the memory of packets as for frames from an Ethernet driver. By default there is
 //!   no such limit.
 //! * After a change to a lower `limit` or `memlimit`, the classic queue loses its first packets, and then the L4S
 //!   queue, as in `dualpi2_change` of Linux 7.2.
