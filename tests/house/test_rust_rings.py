@@ -1,5 +1,4 @@
-"""Rust modules stand on each other in one direction, parents and their children included, but for the ring whose reason
-DESIGN.md gives."""
+"""Rust modules stand on each other in one direction, but for the ring that DESIGN.md names; children use no parent."""
 
 from __future__ import annotations
 
