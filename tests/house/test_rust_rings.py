@@ -1,4 +1,4 @@
-"""Rust modules stand on each other in one direction, but for the ring that DESIGN.md names; children use no parent."""
+"""Rust modules stand on each other in one direction, but for the ring in DESIGN.md. No child needs its parent."""
 
 from __future__ import annotations
 
