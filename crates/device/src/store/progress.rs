@@ -121,3 +121,21 @@ impl Progress {
         told.up = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[test]
+    fn an_error_is_logged_once_until_the_store_works_whatever_else_fails_in_between() {
+        let progress = Progress::new(Dated::new(Clock::start()));
+        let logged = |progress: &Progress| progress.logged.lock().unwrap().len();
+        ["full", "locked", "full", "locked"].into_iter().for_each(|what| progress.failed(what.to_owned()));
+        assert_eq!((logged(&progress), progress.health().error.as_deref()), (2, Some("locked")));
+        (0..100).for_each(|n| progress.failed(n.to_string()));
+        assert_eq!(logged(&progress), MOST_LOGGED);
+        progress.well();
+        assert_eq!((logged(&progress), progress.health().error), (0, None));
+    }
+}

@@ -1,6 +1,7 @@
+use super::file::File;
 use super::*;
 use crate::clock::Clock;
-use crate::record::Setting;
+use crate::record::{Closed, Setting};
 use rusqlite::Connection;
 use sojourn_aqm::Reason;
 use sojourn_measure::window::Class;
@@ -230,18 +231,6 @@ fn a_store_that_cannot_be_opened_now_is_tried_again_and_what_closed_meanwhile_is
     assert_eq!(progress.last_slot(1), Some(None));
     drop(sink);
     assert_eq!(store.close().unwrap().stored, 5);
-}
-
-#[test]
-fn an_error_is_logged_once_until_the_store_works_whatever_else_fails_in_between() {
-    let progress = Progress::new(Dated::new(Clock::start()));
-    let logged = |progress: &Progress| progress.logged.lock().unwrap().len();
-    ["full", "locked", "full", "locked"].into_iter().for_each(|what| progress.failed(what.to_owned()));
-    assert_eq!((logged(&progress), progress.health().error.as_deref()), (2, Some("locked")));
-    (0..100).for_each(|n| progress.failed(n.to_string()));
-    assert_eq!(logged(&progress), MOST_LOGGED);
-    progress.well();
-    assert_eq!((logged(&progress), progress.health().error), (0, None));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::test_host::{canonical, refused, DisciplineHost};
 use crate::Ecn;
+use sojourn_units::Bytes;
 
 /// Enough buckets that the few flows of a test do not collide.
 fn sfq(change: impl FnOnce(&mut Params)) -> Sfq {
