@@ -124,8 +124,8 @@ def capture(lab: Lab, host: str, *, count: int, seconds: float = 5.0, last: byte
 
     def finish() -> list[bytes]:
         # Popen.communicate reads the descriptor, past the frames that came with the first line.
-        text = "" if process.stdout is None else process.stdout.read()
-        process.wait(timeout=20)
+        with process:
+            text = "" if process.stdout is None else process.stdout.read()
         return [bytes.fromhex(line) for line in text.split()]
 
     return finish

@@ -302,4 +302,4 @@ def test_the_record_of_the_coverage_is_complete() -> None:
     assert record["repetitions"] == 10_000
     assert [one["title"] for one in record["networks"]] == [one.title for one in coverage.networks().values()]
     page = (Path(__file__).parents[2] / "docs/concepts/simulation-practice.md").read_text(encoding="utf-8")
-    assert coverage.table(record) in page
+    assert coverage.coverage(record) in page

@@ -17,6 +17,7 @@ from sojourn import cli
 from sojourn.base import core
 from sojourn.cli import completion, manual
 from sojourn.real.device.lab import find_sojournd
+from sojourn.scaffold.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAFANA = ROOT / "packaging" / "grafana"
@@ -145,7 +146,7 @@ COMPLETED = {
     ("sojourn", "results", "export", "store", "--format", "ne"): {"netcdf"},
     ("sojourn", "run", "--rep"): {"--replicates"},
     ("sojourn", "list", "a"): {"aqms"},
-    ("sojourn", "new", ""): {"aqm", "congestion-control", "traffic", "paper", "scenario"},
+    ("sojourn", "new", ""): {*KINDS},
     ("sojourn", "new", "co"): {"congestion-control"},
     ("sojourn", "run", "--seed", ""): set(),
 }

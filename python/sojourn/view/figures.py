@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base.wording import listed
 from sojourn.results import groups
 
 if TYPE_CHECKING:
-    from sojourn.results.drawing import Picture, Plots
     from sojourn.results.results import Results
+    from sojourn.view.canvas import Picture
 
 MANY: Final = 5
 """More names than this are not listed in a sentence."""
@@ -45,7 +45,7 @@ class Figure:
 
     name: str
     is_there: Callable[[Results], bool]
-    draw: Callable[[Results, Plots], Picture]
+    draw: Callable[[Results, Any], Picture]
     caption: Callable[[Results], str] | None = None
     section: tuple[str, str, str] | None = None
 
@@ -65,10 +65,10 @@ def busiest_queue(results: Results) -> str:
     return f"the {busiest}queue under test ({results.queue})" if results.queue else "the queues under test"
 
 
-def _of_module(name: str) -> Callable[[Results, Plots], Picture]:
+def _of_module(name: str) -> Callable[[Results, Any], Picture]:
     """Return what draws a figure: ``draw`` of a module beside this one, imported when it is called."""
 
-    def draw(results: Results, plots: Plots) -> Picture:
+    def draw(results: Results, plots: Any) -> Picture:
         found: Picture = import_module(f"sojourn.view.{name}").draw(results, plots.looks)
         return found
 
