@@ -39,9 +39,18 @@ impl Backlog {
     #[must_use]
     #[inline]
     pub const fn memory(self) -> u64 {
-        let buffers = self.packets.saturating_mul(Self::BUFFER);
+        let buffers = self.packets.wrapping_mul(Self::BUFFER);
         let held = if self.bytes > buffers { self.bytes } else { buffers };
-        held.saturating_add(self.packets.saturating_mul(Self::BESIDE))
+        held.wrapping_add(self.packets.wrapping_mul(Self::BESIDE))
+    }
+
+    /// Whether the packets take more memory than `limit`.
+    #[must_use]
+    #[inline]
+    pub const fn exceeds(self, limit: u64) -> bool {
+        // The first sum is never below the memory, and takes fewer instructions: far from the limit it is enough.
+        let most = self.bytes.wrapping_add(self.packets.wrapping_mul(Self::BUFFER + Self::BESIDE));
+        most > limit && self.memory() > limit
     }
 }
 

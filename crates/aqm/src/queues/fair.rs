@@ -181,7 +181,7 @@ impl<A: Algorithm> FairQueue<A> {
     /// More waits than the limits allow.
     #[inline]
     fn is_over(&self) -> bool {
-        self.waiting.packets > self.limit || self.waiting.memory() > self.memory_limit
+        self.waiting.packets > self.limit || self.waiting.exceeds(self.memory_limit)
     }
 
     /// Section 4.1, overflow: half the packets of the longest queue, from its head.

@@ -404,7 +404,7 @@ impl Discipline for Cake {
         if self.params.ack_filter != AckFilter::Off {
             self.filter(cx, at);
         }
-        while self.waiting.memory() > self.memory {
+        while self.waiting.exceeds(self.memory) {
             if self.overflow(cx).is_none() {
                 break;
             }

@@ -160,7 +160,7 @@ impl DualPi2 {
             BufferLimit::Time(_) => packets > 0 && waiting + bytes.max(mtu) > self.room,
         };
         let all = Backlog { packets: packets + 1, bytes: waiting + bytes };
-        full || self.params.memlimit.is_some_and(|limit| all.memory() > limit.get())
+        full || self.params.memlimit.is_some_and(|limit| all.exceeds(limit.get()))
     }
 
     fn learn_rate(&mut self, rate: BitRate) {
@@ -507,7 +507,7 @@ impl Standalone for DualPi2 {
             BufferLimit::Bytes(limit) => bytes > limit.get(),
             BufferLimit::Time(_) => packets > 1 && bytes > self.room,
         };
-        if !is_over && self.params.memlimit.is_none_or(|limit| waiting.memory() <= limit.get()) {
+        if !is_over && self.params.memlimit.is_none_or(|limit| !waiting.exceeds(limit.get())) {
             return false;
         }
         let lost = self.classic.pop().or_else(|| {

@@ -185,6 +185,7 @@ impl Ways {
 }
 
 /// 32 well mixed bits (splitmix64's finaliser); `kind` keeps hosts and flows apart.
+#[inline(always)]
 fn mix(name: u32, kind: u64, seed: u64) -> u32 {
     let mut x = seed ^ (u64::from(name) | kind << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
