@@ -57,7 +57,7 @@ COMMANDS: Final[dict[str, list[list[str]]]] = {
         [scheme, *SMALL, f"--section={section}"]
         for scheme, section in zip(
             ("codel", "pie", "red", "cake", "fq_codel", "sfq", "blue", "choke", "avq", "rem"),
-            ("5.1.1", "5.1.2", "5.2", "5.3.1", "5.3.2", "6.2", "6.3", "7.2.1", "8.2.2", "8.2.6"),
+            ("4.4", "5.1.2", "5.2", "5.3a", "5.3b", "5.4", "6.2", "8.2.2", "8.2.5", "9.1"),
             strict=True,
         )
     ],
