@@ -1,4 +1,4 @@
-"""Rust modules stand on each other in one direction, but for the ring in DESIGN.md. No child needs its parent."""
+"""Rust modules, children and parents among them, need each other in one direction, but for the ring in DESIGN.md."""
 
 from __future__ import annotations
 
