@@ -242,6 +242,48 @@ FOUND: Final[dict[str, tuple[str, Document]]] = {
             "flows": [{"name": "x", **ALL}],
         },
     ),
+    "an acknowledgement that came as a pacing gap ended came before or behind the segment": (
+        "unobserved",
+        {
+            "name": "gaps",
+            "duration": "160188 us",
+            "seed": 3901534105,
+            "links": [
+                {"name": "wire", "from": "a", "to": "b", "rate": "2000 kbit/s", "delay": "0 s", "under_test": True}
+            ],
+            "flows": [
+                {
+                    "name": "f",
+                    "from": "a",
+                    "to": "b",
+                    "transport": {"congestion_control": "prague", "ecn": True, "ect": 1},
+                    "count": 4,
+                }
+            ],
+        },
+    ),
+    "equal hosts answered at one instant what a trace had sent together": (
+        "unobserved",
+        {
+            "name": "together",
+            "duration": "1068356 us",
+            "seed": 3698199352,
+            "nodes": [{"name": "d", "count": 3}],
+            "links": [
+                {
+                    **BOTTLENECK,
+                    "delay": "6976 us",
+                    "trace": {
+                        "opportunities": "5 4 5 7 11 3 1 1 9 8 6 5 4 6 2 9 6 3 1 11 6 10 10 11 6 7 8 10 7 5x3",
+                    },
+                    "reverse_rate": "500 kbit/s",
+                },
+                {"name": "in", "from": "s", "to": "r0", "rate": "3548 kbit/s", "delay": "0 s"},
+                {**LAST, "rate": "4000 kbit/s", "delay": "4088 us", "reverse_under_test": True},
+            ],
+            "flows": [{"name": "f", "from": "s", "to": "d", "transport": {"mss": "608 B"}}],
+        },
+    ),
 }
 """What the laws found, as small as it became: what it was, the law that it broke, and the scenario."""
 

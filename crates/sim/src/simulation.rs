@@ -273,6 +273,7 @@ impl Simulation {
             Event::Acknowledge(flow) => self.acknowledge_timer(flow),
             Event::AcknowledgeNow(flow) => self.acknowledge_now(flow),
             Event::Pace(flow) => self.pace_timer(flow),
+            Event::PaceNow(flow) => self.pace_now(flow),
             Event::Emit(flow) => self.emit(flow),
             Event::Probe(flow) => self.probe(flow),
             Event::Retry(port) => self.net.attempt(port, false),

@@ -288,8 +288,15 @@ fn lay_routes(network: &Network, places: &[PortRef]) -> (Routes, Vec<(u32, u32)>
     (routes, starts)
 }
 
-/// How far ahead each line knows what arrives, where all of it comes from hosts over one line each: the least time from there.
+/// How far ahead each line knows what arrives, where all of it comes from hosts over one line each: the least time from there. Not
+/// at all where several packets may leave a link at one instant.
 fn look_ahead(network: &Network, places: &[PortRef], lines: &[Line], queues: &mut [LineQueue]) {
+    // What leaves together is answered together, by hosts whose answers then come together, too.
+    let sends_several =
+        |port: &sojourn_scenario::Port| port.trace.is_some() || port.burst.is_some() || port.impairments.is_some();
+    if !network.cells.is_empty() || network.ports.iter().any(sends_several) {
+        return;
+    }
     let mut least = vec![Span::MAX; lines.len()];
     for flow in &network.flows {
         let header = match &*flow.transport {

@@ -35,8 +35,10 @@ pub(super) enum Event {
     Retransmit(u32),
     /// It does: what arrives at this instant has arrived.
     RetransmitNow(u32),
-    /// A sender's pacing gap is over.
+    /// A sender's pacing gap may be over.
     Pace(u32),
+    /// It is: what arrives at this instant has arrived.
+    PaceNow(u32),
     /// A receiver's delayed acknowledgement may be due.
     Acknowledge(u32),
     /// It is: what arrives at this instant has arrived.

@@ -189,8 +189,20 @@ impl Simulation {
         tcp.pump(&mut self.net, index);
     }
 
-    /// A sender's pacing gap is over.
+    /// A sender's pacing gap may be over. It takes its turn behind what arrives at this instant: a gap is often as long as a
+    /// packet takes at the bottleneck.
     pub(super) fn pace_timer(&mut self, index: u32) {
+        let now = self.net.now;
+        if self.net.wheel.is_over(now) {
+            return self.pace_now(index);
+        }
+        if self.hosts.tcp_mut(index).is_some_and(|tcp| tcp.pace_at == now) {
+            self.net.wheel.push_late(now, Event::PaceNow(index));
+        }
+    }
+
+    /// It is, unless an arrival of this instant has moved its end.
+    pub(super) fn pace_now(&mut self, index: u32) {
         let Some(tcp) = self.hosts.tcp_mut(index) else { return };
         if tcp.pace_at == self.net.now {
             tcp.pace_at = Instant::NEVER;
