@@ -10,6 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A stamp is newer than what it was made from.
 STAMPS := $(VENV)/.stamps
+# Modules are compiled when they are first imported, which most never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 PYTHON_SOURCES := python papers crosscheck tests docs benches packaging examples fuzz
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
@@ -28,7 +30,7 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo sojournd test native venv instructions test-service fuzz quick lint deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo sojournd test native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -77,7 +79,10 @@ test-service: system-service
 fuzz: system-fuzz native
 	fuzz/run
 
-lint: quick deny native $(STAMPS)/dev
+lint: quick types
+
+# What needs a build, or every dependency: clippy, types, licences, and whether the mutations still apply.
+types: deny native $(STAMPS)/dev
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/mypy
 	$(BIN)/python tests/mutations/run.py --check
@@ -170,17 +175,17 @@ $(VENV)/bin/python: | system-demo
 
 $(STAMPS)/quick: requirements-dev.lock | $(VENV)/bin/python
 	awk '/^[a-z]/ { taken = /^(ruff|pytest|pluggy|iniconfig|packaging|pygments)==/ } taken' $< >$@.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $@.txt
+	$(PIP) -r $@.txt
 	touch $@
 
 $(STAMPS)/venv: requirements.lock | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(PIP) -r requirements.lock
 	touch $@
 
 venv: $(STAMPS)/dev
 
 $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(PIP) -r requirements-dev.lock
 	touch $@
 
 # The compiled module and the command `sojourn`, from the sources in this folder; one profile's replaces another's.
