@@ -106,7 +106,8 @@ class Chaos(Lives):
         self.name = "start"
         self.disk = lab.folder / "disk"
         self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(self.disk)], check=True)
+        # An hour of floods stores some 60 MB of windows.
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(self.disk)], check=True)
         for host in HOSTS:
             # Questions for routers would go on while the hosts are to be silent.
             quiet = [f"net.ipv6.conf.{name}.router_solicitations=0" for name in ("eth0", "default")]
