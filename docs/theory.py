@@ -18,6 +18,7 @@ from sojourn.theory import plots, stability
 from sojourn.theory.fluid import SAWTOOTH, FlowClass, Fluid, Link
 from sojourn.theory.translate import controller
 from sojourn.view import charts
+from sojourn.view.canvas import logarithmic
 from sojourn.view.palette import INK, MUTED
 from sojourn.view.plot import WIDTH, new_figure
 
@@ -120,7 +121,7 @@ def queues() -> dict[str, Any]:
         for k, name in enumerate(("d0", "d1", "d7")):
             after = theory.after_change(scheme(name), before=0.8, load=1.1, times=times)
             axes.plot(after.time, after.mean_packets, color=plots.COLORS[k], label=name)
-        axes.set_xscale("log")
+        logarithmic(axes, "x")
     return {
         "at_one": table(["function", "mean", "sd", "loss", "burst ratio", "response"], at_one),
         "count": len(beside.pairs),
@@ -333,7 +334,7 @@ def thresholds() -> str:
             axes.plot(rtts * 1e3, growth, color=plots.COLORS[k], label=f"q_th = {q_th}")
             found.append(f"* q_th = {q_th}: {_sides(rtts, growth)}")
         axes.axhline(0, color=INK, linewidth=0.8)
-        axes.set_xscale("log")
+        logarithmic(axes, "x")
     return "\n".join(found)
 
 
@@ -357,8 +358,8 @@ def rules() -> dict[str, Any]:
         for k, rtt in enumerate((0.02, 0.1, 0.3), 1):
             cubic = [theory.cubic_window(loss_ratio=p, rtt_s=rtt) for p in loss]
             axes.plot(loss, cubic, color=plots.COLORS[k], label=f"CUBIC, RTT {rtt * 1e3:g} ms")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        logarithmic(axes, "x")
+        logarithmic(axes, "y")
     rows = [
         [f"{scv:g}", f"{found.load:.3f}", f"{found.mean_packets:.2f}", f"{found.response:.3f}"]
         for scv in (0, 0.5, 1, 4)

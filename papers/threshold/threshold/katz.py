@@ -1,10 +1,11 @@
-"""Katz centrality of a study's flow matrix in its usual forms, compared with the values that it prints.
+"""Katz centrality of a study's flow matrix in several forms, compared with the values that it prints.
 
 L. Katz, A New Status Index Derived from Sociometric Analysis (Psychometrika 18, 1953): with attenuation alpha, the
-centralities are x = alpha M x + 1. If a node's rank comes from the nodes that point at it, M is the transposed matrix
+centralities are x = alpha M x + b. If a node's rank comes from the nodes that point at it, M is the transposed matrix
 (in-edges, networkx's `katz_centrality`). If it comes from the nodes at which it points, M is the matrix itself
-(out-edges). If the direction does not count, M is their sum. The printed values are compared with the best fit over
-alpha and scale, because the study prints neither alpha nor a norm.
+(out-edges). If the direction does not count, M is their sum. The source b is 1 for every node in the usual forms. It
+can also be what a node has of its own (networkx's `beta`, by node): here the flows that a router delivers. The
+printed values are compared with the best fit over alpha and scale, because the study prints neither alpha nor a norm.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sojourn.studies.papers.checks import need, read_toml
 from sojourn.studies.papers.model import Paper
 from sojourn.studies.papers.section import Section, Words
 from sojourn.view import plot
+from sojourn.view.canvas import logarithmic
 from sojourn.view.palette import INK
 
 FILE: Final = "katz.toml"
@@ -39,6 +41,9 @@ _DIRECTIONS: Final[dict[str, Callable[[Floats], Floats]]] = {
     "out-edges": lambda matrix: matrix,
     "both directions": lambda matrix: matrix + matrix.T,
 }
+_ROUNDING: Final = 1e-12
+SHOWN: Final = 6
+"""Forms of which a picture is drawn: the nearest."""
 _COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
@@ -54,11 +59,24 @@ class Study:
         Routers by routers: the share that goes from the row's to the column's.
     printed
         Centralities by router; some may be missing.
+    delivered
+        Flows that end at each router.
     """
 
     routers: tuple[str, ...]
     matrix: Floats
     printed: dict[str, float]
+    delivered: Floats
+
+    def sources(self) -> dict[str, Floats]:
+        """Return what routers have before any comes from others, by its name."""
+        last = np.zeros(len(self.routers))
+        last[int(self.delivered.argmax())] = 1.0
+        return {
+            "1 for every router": np.ones(len(self.routers)),
+            "delivered flows": self.delivered,
+            f"{self.routers[int(last.argmax())]} alone": last,
+        }
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,8 @@ class Form:
         ``in-edges``, ``out-edges`` or ``both directions``.
     is_weighted
         By the matrix's shares; else every edge counts one.
+    source
+        One of :meth:`Study.sources`, and its values by router.
     attenuation
         The factors, ascending.
     centrality
@@ -79,13 +99,14 @@ class Form:
 
     direction: str
     is_weighted: bool
+    source: tuple[str, Floats]
     attenuation: Floats
     centrality: Floats
 
     @property
     def name(self) -> str:
-        """Its direction and its weights."""
-        return f"{self.direction}, {'weighted' if self.is_weighted else 'unweighted'}"
+        """Its direction, its weights and its source."""
+        return f"{self.direction}, {'weighted' if self.is_weighted else 'unweighted'}; {self.source[0]}"
 
 
 def read(folder: Path) -> Study:
@@ -102,18 +123,23 @@ def read(folder: Path) -> Study:
         routers = tuple(need(document, "routers", file))
         matrix = np.array(need(document, "matrix", file), dtype=np.float64)
         printed = {str(name): float(value) for name, value in need(document, "printed", file).items()}
+        delivered = np.array(need(document, "delivered", file), dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise SojournError(f"{file}: {error}") from None
     if matrix.shape != (len(routers), len(routers)):
         raise SojournError(f"{file}: matrix is {matrix.shape}; allowed: a row and a column for each router")
+    if delivered.shape != (len(routers),):
+        raise SojournError(f"{file}: delivered is {delivered.shape}; allowed: a number for each router")
     stray = [name for name in printed if name not in routers]
     if stray:
         raise SojournError(f"{file}: printed: {stray[0]} is not a router; allowed: {', '.join(routers)}")
-    return Study(routers, matrix, printed)
+    return Study(routers, matrix, printed, delivered)
 
 
-def centrality(matrix: Floats, attenuation: float, direction: str = "in-edges") -> Floats:
-    """Return Katz centralities with a constant term of 1, not normalised.
+def centrality(
+    matrix: Floats, attenuation: float, direction: str = "in-edges", source: Floats | float = 1.0
+) -> Floats:
+    """Return Katz centralities, not normalised.
 
     Parameters
     ----------
@@ -123,6 +149,8 @@ def centrality(matrix: Floats, attenuation: float, direction: str = "in-edges") 
         Below 1 over the spectral radius of the matrix that counts.
     direction
         ``in-edges``, ``out-edges`` or ``both directions``.
+    source
+        The constant term, of each node or of all.
 
     Returns
     -------
@@ -135,35 +163,40 @@ def centrality(matrix: Floats, attenuation: float, direction: str = "in-edges") 
     [1.0, 1.5]
     """
     own = _DIRECTIONS[direction](matrix)
-    return np.asarray(np.linalg.solve(np.eye(len(own)) - attenuation * own, np.ones(len(own))), dtype=np.float64)
+    constant = np.broadcast_to(source, len(own))
+    return np.asarray(np.linalg.solve(np.eye(len(own)) - attenuation * own, constant), dtype=np.float64)
 
 
 def forms(study: Study) -> Iterator[Form]:
-    """Yield every usual form."""
-    for direction, is_weighted in product(_DIRECTIONS, (True, False)):
+    """Yield every form, the usual ones first."""
+    for source, direction, is_weighted in product(study.sources().items(), _DIRECTIONS, (True, False)):
         matrix = study.matrix if is_weighted else (study.matrix > 0).astype(np.float64)
         radius = float(np.abs(np.linalg.eigvals(_DIRECTIONS[direction](matrix))).max())
         greatest = NEAR / radius if radius > NEAR / GREATEST else GREATEST
         factors = np.geomspace(LEAST, greatest, POINTS)
-        found = np.array([centrality(matrix, float(factor), direction) for factor in factors])
-        yield Form(direction, is_weighted, factors, found)
+        found = np.array([centrality(matrix, float(factor), direction, source[1]) for factor in factors])
+        yield Form(direction, is_weighted, source, factors, found)
 
 
-def misfit(study: Study, form: Form) -> tuple[float, float]:
-    """Return the largest deviation from the printed values at the best attenuation factor, and this factor.
+def misfit(study: Study, form: Form) -> tuple[float, float, float]:
+    """Return the largest deviation from the printed values at the best attenuation factor, this, and the constant.
 
     The centralities may have any scale, because the norm is not printed; least squares find it. Both forms are tried,
-    with the constant term and without it, as in Katz's own index.
+    with the constant term and without it, as in Katz's own index: the last value, of which as much is subtracted, is
+    0 or 1.
     """
     spots = [study.routers.index(name) for name in study.printed]
     printed = np.array(list(study.printed.values()))
     found = []
     for constant in (0.0, 1.0):
-        own = form.centrality[:, spots] - constant
-        scale = np.asarray(own @ printed / (own * own).sum(axis=1), dtype=np.float64)
+        own = (form.centrality - constant * form.source[1])[:, spots]
+        # Without the constant term nothing may be left but rounding.
+        own[np.abs(own) < _ROUNDING * form.source[1].max()] = 0.0
+        power = np.maximum((own * own).sum(axis=1), np.finfo(np.float64).tiny)
+        scale = np.asarray(own @ printed / power, dtype=np.float64)
         off = np.abs(own * scale[:, None] - printed).max(axis=1)
         best = int(off.argmin())
-        found.append((float(off[best]), float(form.attenuation[best])))
+        found.append((float(off[best]), float(form.attenuation[best]), constant))
     return min(found)
 
 
@@ -191,35 +224,37 @@ def sections(paper: Paper, measured: object) -> list[Section]:  # noqa: ARG001 -
     wanted = " > ".join(names)
     rows = []
     for form in own:
-        off, at = misfit(study, form)
+        off, at, _ = misfit(study, form)
         found = orders(study, form)
         is_first = [text.startswith(names[0]) for text in found]
         often = "always" if all(is_first) else "sometimes" if any(is_first) else "never"
         occurs = "yes" if wanted in found else "no"
         rows.append((form.name, often, "; ".join(found), occurs, f"{off:.4f} at {at:.3g}"))
     printed = ", ".join(f"{name} {study.printed[name]:.5f}" for name in study.printed)
-    drawing = words.drawing("katz-figure", _picture(study, own), rows=rows, first=names[0])
+    nearest = sorted(own, key=lambda form: misfit(study, form))[:SHOWN]
+    drawing = words.drawing("katz-figure", _picture(study, nearest), rows=rows, first=names[0])
     return [words.section("katz", [drawing], printed=printed, first=names[0], order=wanted)]
 
 
-def _picture(study: Study, own: list[Form]) -> plot.Picture:
+def _picture(study: Study, shown: list[Form]) -> plot.Picture:
     with plot.new_figure(plot.WIDTH, 5.2) as drawing:
         panels = drawing.subplots(2, 3, sharey=True)
-        for form, axes in zip(own, panels.T.flat, strict=True):
-            _, at = misfit(study, form)
+        for form, axes in zip(shown, panels.flat, strict=True):
+            _, at, constant = misfit(study, form)
             best = int(np.abs(form.attenuation - at).argmin())
             spots = [study.routers.index(name) for name in study.printed]
-            shares = form.centrality / form.centrality.sum(axis=1, keepdims=True)
+            own = form.centrality - constant * form.source[1]
+            shares = own / own.sum(axis=1, keepdims=True)
             share = shares[best, spots].sum() / sum(study.printed.values())
             for k, name in enumerate(study.routers):
                 color = _COLORS[k % len(_COLORS)]
                 axes.plot(form.attenuation, shares[:, k], color=color, label=name)
                 if name in study.printed:
                     axes.axhline(study.printed[name] * share, color=color, linewidth=0.9, linestyle=(0, (2.0, 2.0)))
-            axes.axvline(at, color=INK, linewidth=0.6)
-            axes.set_xscale("log")
+            axes.axvline(at, color=INK, linewidth=0.8)
+            logarithmic(axes, "x")
             axes.set_ylim(0, 1)
-            axes.set_title(form.name.capitalize())
+            axes.set_title((form.name[0].upper() + form.name[1:]).replace("; ", "\n"))
         for axes in panels[1]:
             axes.set_xlabel("Attenuation factor")
         for axes in panels[:, 0]:
