@@ -236,7 +236,8 @@ class Chaos(Lives):
             self.lab.run(host, "ip", "link", "set", interface, "up")
             self.neighbours()
             longest = max(longest, time.monotonic() - begun)
-            time.sleep(0.5)
+            # Linux tells of a lost carrier once a second at most, and not at all of one that is back by then.
+            time.sleep(1.1)
         time.sleep(1)
         status = self.look()
         if status is None or sum(port["link"]["lost"] for port in status["ports"]) - lost < times:
