@@ -58,6 +58,9 @@ def test_a_study_opens_with_ten_sentences_that_report_and_readme_share(study: st
     assert readme.index("## In ten sentences") < readme.index("sojourn papers run")
     for one in sentences:
         assert f"* {one}\n" in readme
+        # One sentence: no stop but the last, and none so long that nobody reads it.
+        assert re.findall(r"[.?!](?=\s|$)", one) == ["."], one
+        assert len(one.split()) <= 60, one
     before = readme[readme.index("## In ten sentences") :].split("\n", 1)[1].split("\n* ")[0]
     assert page.words(PAPERS / study)["terms"] == " ".join(before.replace("*", "").split())
     claims = tomllib.loads((PAPERS / study / "claims.toml").read_text(encoding="utf-8"))["sentence"]
