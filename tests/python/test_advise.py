@@ -145,6 +145,7 @@ def test_advice_reduces_the_latency_and_says_what_it_costs() -> None:
     assert answer.data(again) == answer.data(advice)
 
 
+@pytest.mark.long
 def test_it_says_when_nothing_is_to_be_gained() -> None:
     # The provider's queue is no longer than that of a good scheme.
     advice = advise(Line(20, 20, isp_buffer_ms=4, **SLOW), "openwrt")

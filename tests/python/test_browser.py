@@ -139,6 +139,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ledger]:
     return place, ledger
 
 
+@pytest.mark.long
 def test_a_papers_page_reads_without_javascript(paper: tuple[Path, Ledger]) -> None:
     place, ledger = paper
     base = ledger.readings[0].name
@@ -162,6 +163,7 @@ def test_a_papers_page_reads_without_javascript(paper: tuple[Path, Ledger]) -> N
         driver.quit()
 
 
+@pytest.mark.long
 def test_a_papers_page_fits_and_its_pictures_are_drawn(paper: tuple[Path, Ledger]) -> None:
     driver = start_browser(javascript=True)
     try:

@@ -390,7 +390,7 @@ REPEATED: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("options", REPEATED)
-@pytest.mark.parametrize("verb", ["run", "compare"])
+@pytest.mark.parametrize("verb", [pytest.param("run", marks=pytest.mark.long), "compare"])
 def test_the_line_in_the_report_gives_the_same_report(
     command: Command, small_file: Path, tmp_path: Path, verb: str, options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

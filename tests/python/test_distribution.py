@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_the_tests_of_a_file_run_in_one_process() -> None:
     words = (ROOT / "Makefile").read_text()
     options = re.findall(r"--dist \S+(?: --\S*reorder)?", words)

@@ -124,6 +124,7 @@ def test_a_plan_that_meets_a_fault_ends_with_one_error_and_continues(
         shutil.rmtree(root)
 
 
+@pytest.mark.long
 def test_a_kill_at_any_call_leaves_the_store_as_it_was_or_as_it_will_be(
     context: Any, begun: Path, undisturbed: Path, tmp_path: Path
 ) -> None:

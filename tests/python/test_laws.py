@@ -15,8 +15,8 @@ from laws import LAWS, Case, Law
 from sojourn.base import core
 from sojourn.base.core import Document
 
-SCENARIOS: Final = 500
-"""About 20 s of CPU time; `.ci/weekly laws` tries 100,000."""
+SCENARIOS: Final = 250
+"""About 10 s of CPU time; `.ci/weekly laws` tries 100,000."""
 
 NOT_DRAWN: Final = frozenset({"file", "capture", "ack_route", "description", "replications"})
 """Keys that no scenario by chance has: of files, of networks with several ways back, and without effect on a run."""

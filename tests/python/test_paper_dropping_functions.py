@@ -145,6 +145,7 @@ def test_the_schedule_is_drawn_once() -> None:
     assert first[1][0] == QUICK.switchback.warm_up_s + QUICK.switchback.slot_s
 
 
+@pytest.mark.long
 def test_a_tiny_run_continues_and_reports(tmp_path: Path) -> None:
     paper, place = tiny(), tmp_path / "out"
 

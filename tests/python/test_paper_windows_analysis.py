@@ -71,6 +71,7 @@ def test_few_windows_have_a_line_or_nothing() -> None:
     assert analysis.fit(few, "y", np.asarray([1.0])) is None
 
 
+@pytest.mark.long
 def test_at_the_same_load_an_exact_cubic_is_found_without_scatter() -> None:
     found = analysis.at_load(PAPER, datasets.with_cells(windows()))
     assert tuple(found) == PAPER.centres
@@ -81,6 +82,7 @@ def test_at_the_same_load_an_exact_cubic_is_found_without_scatter() -> None:
         assert values["burst_excess"]["d0"] == pytest.approx(values["burst_ratio"]["d0"] - 1)
 
 
+@pytest.mark.long
 def test_the_scatter_of_blocks_is_that_of_the_fit() -> None:
     # Two ways to one error: the jackknife over 28 traffics, and the covariance clustered by them.
     frame = datasets.with_cells(windows(noise=4.0))
@@ -92,6 +94,7 @@ def test_the_scatter_of_blocks_is_that_of_the_fit() -> None:
     assert half == pytest.approx((fitted.high[0] - fitted.low[0]) / 2, rel=0.25)
 
 
+@pytest.mark.long
 def test_beyond_its_windows_a_scheme_has_no_value() -> None:
     frame = windows()
     frame = frame[(frame["label"] != "d8") | (frame["load"] < 1.05)]
@@ -101,6 +104,7 @@ def test_beyond_its_windows_a_scheme_has_no_value() -> None:
     assert "d7" in found[1.08]["loss_ratio"]
 
 
+@pytest.mark.long
 def test_a_laboratory_is_compared_where_both_have_every_scheme() -> None:
     network, lab = datasets.with_cells(windows(2)), datasets.with_cells(windows(2))
     # Without d8's windows of small loads, the laboratory has no d8 in the first range or two.

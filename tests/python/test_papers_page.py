@@ -64,6 +64,7 @@ def rows(text: str, table: str) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.long
 def test_every_figure_is_there_and_drawn(text: str) -> None:
     for figure in FIGURES:
         section = text.split(f'<h2 id="{figure.slug}">', 1)[1].split("<h2 ", 1)[0]

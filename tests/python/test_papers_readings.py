@@ -107,6 +107,7 @@ def test_patterns_may_have_choices_in_braces() -> None:
     ]
 
 
+@pytest.mark.long
 def test_every_cell_of_the_paper_is_possible() -> None:
     # Under every reading, each condition with its own overrides, quick or full.
     for reading in PAPER.readings:
@@ -179,6 +180,7 @@ def test_schemes_of_one_text_run_once(tmp_path: Path) -> None:
     assert all((chosen_[name] <= raw["loss_ratio"][name] * 1.5).all() for name in condition.schemes)
 
 
+@pytest.mark.long
 def test_claims_on_a_condition_that_a_reading_does_not_run_are_not_run(tmp_path: Path) -> None:
     # packets_s concerns Pareto and Weibull; what is run under the base is not judged for it.
     kept = replace(PAPER, readings=(PAPER.readings[0], READINGS["Pareto and Weibull in seconds"]))

@@ -74,6 +74,7 @@ def test_the_list_names_the_papers(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"^daqm +557 +288 +Derivative-based AQM", capsys.readouterr().out, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_a_killed_run_continues_and_ends_the_same(tmp_path: Path) -> None:
     def command(out: Path) -> list[str]:
         only = ["--only", "Table 8", "--jobs", "1", "--out", str(out)]

@@ -107,6 +107,7 @@ def test_phases_survive_a_run_folder_a_store_and_arrow(results: Results, tmp_pat
     assert rows[0]["metrics"]["goodput_bit_s"] > 0
 
 
+@pytest.mark.long
 def test_summary_and_report_show_them(results: Results, command: Command, tmp_path: Path) -> None:
     page = results.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'id="phases"' in page

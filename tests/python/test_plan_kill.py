@@ -30,6 +30,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_driver_is_killed_at_random_moments(context: Any, undisturbed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     draw = random.Random(20)  # noqa: S311

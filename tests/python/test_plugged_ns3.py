@@ -147,6 +147,7 @@ def test_a_file_that_has_no_decisions_is_refused(tmp_path: Path, lines: list[str
         plugins.check(library, decisions=tmp_path / "none.txt")
 
 
+@pytest.mark.long
 def test_what_ns3_recorded_is_decided_here(tmp_path: Path, my_pie: Path) -> None:
     file = tmp_path / "decisions.txt"
     file.write_bytes(gzip.decompress(RECORDED.read_bytes()))

@@ -203,6 +203,7 @@ def search(driver: webdriver.Chrome, words: str) -> list[str]:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("from_disk", [False, True], ids=["served", "from the disk"])
+@pytest.mark.long
 def test_a_browser_asks_no_other_host(site: Path, served: str, from_disk: bool) -> None:
     start = site.as_uri() + "/" if from_disk else served
     driver = start_browser(javascript=True)

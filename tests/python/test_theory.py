@@ -71,6 +71,7 @@ def test_correlation_of_arrivals_lengthens_the_queue() -> None:
     assert theory.queue(law, load=0.9, arrivals=bursts).mean_packets > 2 * theory.queue(law, load=0.9).mean_packets
 
 
+@pytest.mark.long
 def test_a_change_of_load_starts_and_ends_in_steady_states() -> None:
     law = "dropping_function function d1 count system"
     found = theory.after_change(law, before=0.8, load=1.1, times=[0, 20_000])
@@ -184,6 +185,7 @@ def test_a_large_network_settles() -> None:
     assert 50 < np.count_nonzero(found.probability) < 400
 
 
+@pytest.mark.long
 def test_a_stable_run_ends_at_the_fixed_point_and_an_unstable_one_does_not() -> None:
     def spread(rtt: float) -> tuple[float, float]:
         fluid = Fluid(

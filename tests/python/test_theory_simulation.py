@@ -57,6 +57,7 @@ def mm1(*sets: str) -> sj.Network:
     return sj.load("mm1", sets=["duration=140 s", "warm_up=20 s", *sets])
 
 
+@pytest.mark.long
 def test_theorem_1() -> None:
     pairs = []
     for load in (0.9, 1.1):

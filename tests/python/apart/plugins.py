@@ -70,6 +70,7 @@ def test_examples_in_python_and_c_decide_as_pie_over_a_million_packets(examples)
 
 
 @pytest.mark.parametrize("language", ["python", "c"])
+@pytest.mark.long
 def test_the_tests_of_the_examples_pass(examples, language):
     folder = examples[language].parent
     command = [
@@ -368,6 +369,7 @@ def compile_for_another_processor() -> None:
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.long
 def test_workers_in_other_processes_compile_the_source_and_refuse_another_target(tmp_path):
     distributed = pytest.importorskip("distributed")
     made, _ = swept(tmp_path, "0.75")
@@ -393,6 +395,7 @@ def test_workers_in_other_processes_compile_the_source_and_refuse_another_target
     )
 
 
+@pytest.mark.long
 def test_a_run_folder_has_the_source_and_the_command_that_repeats_it(tmp_path):
     written(tmp_path, "def enqueue(self, packet, queue):\n    return sj.ACCEPT\n", "Kept")
     command = [sys.executable, "-m", "sojourn", "compare"]
