@@ -1,4 +1,4 @@
-"""Which tests run, and which side by side: those of a file in one process, and all that use the machine's network in one.
+"""Which tests run, and which side by side: those of a file in one process, and all that use the network in one.
 
 No example of Hypothesis has a deadline, because machines differ and are busy.
 """
