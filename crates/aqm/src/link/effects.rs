@@ -1,7 +1,7 @@
 //! What a link may do to packets besides carrying them: one table, from which keys, counts, metrics and words follow.
 //!
 //! A new effect is a file in `effects`, its `mod`, its `use` and its entry here, as `duplicate` has them.
-//! [`link_effects!`] gives the table to another macro. What follows from an entry, and which macro makes it:
+//! [`link_effects!`](crate::link_effects) gives the table to another macro. What follows from an entry, and which macro makes it:
 //!
 //! | part | in |
 //! | --- | --- |
