@@ -45,9 +45,7 @@ pub use discipline::{
 pub use dscp::Dscp;
 pub use link::framing::Framing;
 pub use link::rates::{Opportunities, Rates, Steps, Traced};
-pub use link::{
-    Arrival, Channel, ChannelCounts, Effect, EffectAbout, Impairments, Jitter, Jittery, Loss, Lossy, EFFECTS,
-};
+pub use link::{Arrival, Channel, ChannelCounts, Effect, EffectAbout, Impairments, Jitter, Loss, EFFECTS};
 pub use packet::{AckFields, Ecn, Packet, Reads};
 pub use params::{Choice, Limit, Param, Parameters, Value, KERNELS};
 pub use queue::Queue;

@@ -8,4 +8,4 @@ pub mod rates;
 
 pub use channel::{Arrival, Channel, ChannelCounts, Impairments};
 pub use effect::Effect;
-pub use effects::{EffectAbout, Jitter, Jittery, Loss, Lossy, EFFECTS};
+pub use effects::{EffectAbout, Jitter, Loss, EFFECTS};

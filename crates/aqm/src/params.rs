@@ -266,19 +266,6 @@ pub trait Parameters: Clone + Debug + Default + PartialEq + Send + Sync + 'stati
 
     /// The parameter `limit`; `None` where there is none.
     fn limit(&self) -> Option<Limit>;
-
-    /// The same, where each parameter that `other` has by the same name takes its value.
-    ///
-    /// # Errors
-    /// The parameter whose value there is none here, and what is allowed.
-    fn with_shared(mut self, other: &impl Parameters) -> Result<Self, String> {
-        for param in other.list() {
-            if let Some(Err(why)) = self.set(param.name, &param.value) {
-                return Err(alloc::format!("{} {}: {why}", param.name, param.value));
-            }
-        }
-        Ok(self)
-    }
 }
 
 /// Declares an algorithm's parameters: `name: Type = default,` with a doc comment each. `=> [...]` behind the default says

@@ -64,44 +64,44 @@ macro_rules! channel {
         #[derive(Clone, Debug)]
         pub struct Channel<R> {
             delay: Span,
-            $($key: Option<effects::$state<R>>,)*
+            $($key: Option<(effects::$state, R)>,)*
         }
 
         impl<R: Random> Channel<R> {
             /// A link with a mean propagation delay of `delay`. `stream` gives the random numbers of each effect.
             #[must_use]
             pub fn new(delay: Span, impairments: &Impairments, mut stream: impl FnMut(&'static str) -> R) -> Self {
-                Self { delay, $($key: impairments.$key.map(|value| effects::$state::new(value, stream($stream))),)* }
+                Self { delay, $($key: impairments.$key.map(|value| (effects::$state::new(value), stream($stream))),)* }
             }
 
             /// What it has done so far.
             #[must_use]
             pub fn counts(&self) -> ChannelCounts {
-                ChannelCounts { $($count: self.$key.as_ref().map(|state| state.$count)),* }
+                ChannelCounts { $($count: self.$key.as_ref().map(|(state, _)| state.$count)),* }
             }
 
             /// The least delay that a packet can have.
             #[must_use]
             pub fn least_delay(&self) -> Span {
-                self.delay $(.saturating_sub(self.$key.as_ref().map_or(Span::ZERO, EffectState::most_delay)))*
+                self.delay $(.saturating_sub(self.$key.as_ref().map_or(Span::ZERO, |(state, _)| state.most_delay())))*
             }
 
             /// When a packet arrives that has been sent at `sent`; `None` when it is lost. A packet that is lost is not doubled,
             /// and a copy has a delay of its own.
             pub fn carry(&mut self, sent: Instant) -> Option<Arrival> {
-                $(if self.$key.as_mut().is_some_and(|state| state.loses(sent)) {
+                $(if self.$key.as_mut().is_some_and(|(state, random)| state.loses(sent, random)) {
                     return None;
                 })*
                 let at = self.arrival(sent);
                 let mut is_doubled = false;
-                $(is_doubled |= self.$key.as_mut().is_some_and(EffectState::doubles);)*
+                $(is_doubled |= self.$key.as_mut().is_some_and(|(state, random)| state.doubles(random));)*
                 Some(Arrival { at, copy: is_doubled.then(|| self.arrival(sent)) })
             }
 
             fn arrival(&mut self, sent: Instant) -> Instant {
                 let mut at = sent + self.delay;
-                $(if let Some(state) = &mut self.$key {
-                    at = state.arrival(sent, at - sent);
+                $(if let Some((state, random)) = &mut self.$key {
+                    at = state.arrival(sent, at - sent, random);
                 })*
                 at
             }
@@ -140,8 +140,8 @@ impl<R: Random> Channel<R> {
 
     /// Another model of losses from now on, where it has one.
     pub fn set_loss(&mut self, loss: Loss) {
-        if let Some(lossy) = &mut self.loss {
-            lossy.change(loss);
+        if let Some((lossy, _)) = &mut self.loss {
+            lossy.model = loss;
         }
     }
 }
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn effects_are_counted_apart_and_draw_apart() {
-        let all =
-            Impairments { loss: "10%".parse().ok(), jitter: "3 ms".parse().ok(), duplicate: Probability::new(0.05) };
+        let loss = Impairments { loss: "10%".parse().ok(), ..Impairments::default() };
+        let all = Impairments { jitter: "3 ms".parse().ok(), duplicate: Probability::new(0.05), ..loss };
         let (channel, arrived, copies) = run(all);
         let counts = channel.counts();
         assert_eq!((counts.lost, counts.duplicates), (Some(100_000 - arrived), Some(copies)));
@@ -179,7 +179,7 @@ mod tests {
         );
         assert!(counts.overtakes > Some(0) && channel.least_delay() == Span::from_millis(7));
         // Loss draws from a stream of its own: without the others the same packets are lost.
-        let (alone, _, _) = run(Impairments { loss: all.loss, ..Impairments::default() });
+        let (alone, _, _) = run(loss);
         assert_eq!(alone.counts(), ChannelCounts { lost: counts.lost, ..ChannelCounts::default() });
         assert!(Impairments::default().is_none() && !alone.least_delay().is_zero());
     }

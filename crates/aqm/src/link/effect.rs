@@ -1,5 +1,6 @@
 //! What an effect of a link is: its value, and its state in one direction.
 
+use crate::Random;
 use sojourn_units::{Instant, Span};
 
 /// The value of an effect's key.
@@ -15,21 +16,24 @@ pub trait Effect: Copy + PartialEq {
     }
 }
 
-/// The state of an effect, in one direction of a link. Also has `new(value, random)`, and its count as a field.
+/// The state of an effect, in one direction of a link. Also has `new(value)`, and its count as a field. `random` is a stream that
+/// this effect alone draws from.
 pub(crate) trait EffectState {
     /// The packet that has been sent at `sent` is lost.
-    fn loses(&mut self, sent: Instant) -> bool {
-        let _ = sent;
+    fn loses(&mut self, sent: Instant, random: &mut impl Random) -> bool {
+        let _ = (sent, random);
         false
     }
 
     /// When a packet arrives that has been sent at `sent`, without this effect after `delay`.
-    fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
+    fn arrival(&mut self, sent: Instant, delay: Span, random: &mut impl Random) -> Instant {
+        let _ = random;
         sent + delay
     }
 
     /// The packet arrives twice.
-    fn doubles(&mut self) -> bool {
+    fn doubles(&mut self, random: &mut impl Random) -> bool {
+        let _ = random;
         false
     }
 

@@ -1,7 +1,7 @@
 //! What a link may do to packets besides carrying them: one table, from which keys, counts, metrics and words follow.
 //!
 //! A new effect is a file in `effects`, its `mod`, its `use` and its entry here, as `duplicate` has them.
-//! [`link_effects!`] gives the table to another macro. What follows from an entry, and which macro makes it:
+//! [`link_effects!`](crate::link_effects) gives the table to another macro. What follows from an entry, and which macro makes it:
 //!
 //! | part | in |
 //! | --- | --- |
@@ -17,8 +17,10 @@ mod jitter;
 mod loss;
 
 pub(crate) use duplicate::Doubling;
-pub use jitter::{Jitter, Jittery};
-pub use loss::{Loss, Lossy};
+pub use jitter::Jitter;
+pub(crate) use jitter::Jittery;
+pub use loss::Loss;
+pub(crate) use loss::Lossy;
 
 /// Gives all effects to the macro `$then`, behind what is `$given` to it in braces. An entry has a key, the key of the other
 /// direction, the type of the value (and its name in the JSON Schema, unless another entry gave it), then

@@ -28,8 +28,8 @@
 //!   management", 2001, sections 4 and 5.
 
 use crate::acts::{Acts, NONE, ON};
-use crate::schemes::red::{self, as_red, Length, Red};
-use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Parameters, Queue};
+use crate::schemes::red::{self, as_red, shares, Length, Red};
+use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
 
@@ -75,10 +75,7 @@ pub struct Ared {
     red: Red,
 }
 
-/// [`red`]'s parameters.
-fn red(params: &Params) -> red::Params {
-    red::Params { adaptive: true, ..red::Params::of(params) }
-}
+shares!(limit min max max_p w avpkt gentle wait bytemode ecn harddrop target interval alpha beta, with adaptive true);
 
 impl Aqm for Ared {
     as_red!();
@@ -106,19 +103,22 @@ impl Algorithm for Ared {
     const PRESETS: &'static [&'static str] = &["shu2023"];
 
     fn preset(name: &str) -> Option<Params> {
-        (name == "shu2023").then(|| Params::default().with_shared(&red::Params::shu2023()).ok()).flatten()
+        (name == "shu2023").then(|| {
+            let red::Params { limit, min, max, max_p, w, avpkt, gentle, wait, harddrop, .. } = red::Params::shu2023();
+            Params { limit, min, max, max_p, w, avpkt, gentle, wait, harddrop, ..Params::default() }
+        })
     }
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::check_of(params)
+        red::Params::from(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&red(params));
+        self.red.set_params(&params.into());
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&red(params)) }
+        Self { red: Red::new(&params.into()) }
     }
 }
 

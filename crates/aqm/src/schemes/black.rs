@@ -43,7 +43,7 @@
 
 use crate::queues::flow_table::FlowTable;
 use crate::schemes::red::law::{linear, Region};
-use crate::schemes::red::{self, as_red, Red};
+use crate::schemes::red::{self, as_red, shares, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::format;
 use alloc::string::String;
@@ -86,6 +86,8 @@ crate::params! {
         ecn: bool = false,
     }
 }
+
+shares!(limit min max max_p w avpkt ecn, own q_th m cache hit);
 
 /// A number of samples in the present period and in the last one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -215,7 +217,7 @@ impl Algorithm for Black {
         if !(1..=256).contains(&params.cache) {
             return Err(format!("cache is {}; allowed: 1 to 256 flows", params.cache));
         }
-        red::Params::check_of(params)
+        red::Params::from(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
@@ -224,14 +226,14 @@ impl Algorithm for Black {
         if room != self.room {
             (self.cache, self.room) = (FlowTable::with_room_for(8 * room), room);
         }
-        self.red.set_params(&red::Params::of(params));
+        self.red.set_params(&params.into());
         (self.q_th, self.m, self.hit) = (params.q_th.get(), u64::from(params.m), params.hit);
     }
 
     fn new(params: &Params) -> Self {
         let room = params.cache as usize;
         Self {
-            red: Red::new(&red::Params::of(params)),
+            red: Red::new(&params.into()),
             q_th: params.q_th.get(),
             m: u64::from(params.m),
             hit: params.hit,

@@ -34,7 +34,7 @@
 //!   bandwidth allocation", IEEE INFOCOM 2000, figure 1.
 //! * tc-choke(8).
 
-use crate::schemes::red::{self, as_red, Red};
+use crate::schemes::red::{self, as_red, shares, Red};
 use crate::{About, Algorithm, Aqm, Cx, Excess, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
@@ -58,6 +58,8 @@ crate::params! {
         ecn: bool = false,
     }
 }
+
+shares!(limit min max max_p w avpkt ecn);
 
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
@@ -119,11 +121,11 @@ impl Algorithm for Choke {
     };
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::check_of(params)
+        red::Params::from(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&red::Params::of(params));
+        self.red.set_params(&params.into());
     }
 
     const EXCESS: Excess = Excess::Newest;
@@ -135,7 +137,7 @@ impl Algorithm for Choke {
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&red::Params::of(params)), matches: 0 }
+        Self { red: Red::new(&params.into()), matches: 0 }
     }
 }
 

@@ -46,7 +46,7 @@
 
 use crate::queues::flow_table::FlowTable;
 use crate::schemes::red::law::Region;
-use crate::schemes::red::{self, Red};
+use crate::schemes::red::{self, shares, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability};
@@ -72,6 +72,8 @@ crate::params! {
         ecn: bool = false,
     }
 }
+
+shares!(limit min max max_p w avpkt ecn, own minq);
 
 /// The account of a flow that has packets queued.
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,18 +221,18 @@ impl Algorithm for Fred {
         if params.min == Packets::ZERO {
             return Err("min is 0: no flow could queue a packet; allowed: 1 p or more".into());
         }
-        red::Params::check_of(params)
+        red::Params::from(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&red::Params::of(params));
+        self.red.set_params(&params.into());
         (self.minq, self.ecn) = (params.minq.get() as f64, params.ecn);
     }
 
     fn new(params: &Params) -> Self {
         let room = params.limit.in_packets(params.avpkt) as usize;
         Self {
-            red: Red::new(&red::Params::of(params)),
+            red: Red::new(&params.into()),
             minq: params.minq.get() as f64,
             ecn: params.ecn,
             flows: FlowTable::with_room_for(room),

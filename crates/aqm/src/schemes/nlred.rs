@@ -23,7 +23,7 @@
 
 use crate::acts::{Acts, ON};
 use crate::schemes::red::law::Square;
-use crate::schemes::red::{self, as_red, Length, Red};
+use crate::schemes::red::{self, as_red, shares, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
@@ -56,6 +56,8 @@ crate::params! {
     }
 }
 
+shares!(limit min max max_p w avpkt gentle wait bytemode ecn harddrop);
+
 /// [`Red`] on the square's curve.
 #[derive(Clone, Debug)]
 pub struct Nlred {
@@ -86,15 +88,15 @@ impl Algorithm for Nlred {
     };
 
     fn check(params: &Params) -> Result<(), String> {
-        red::Params::check_of(params)
+        red::Params::from(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&red::Params::of(params));
+        self.red.set_params(&params.into());
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&red::Params::of(params)) }
+        Self { red: Red::new(&params.into()) }
     }
 }
 

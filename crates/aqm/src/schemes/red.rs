@@ -54,7 +54,7 @@ mod length;
 pub use length::Length;
 
 use crate::acts::{Acts, NONE, ON};
-use crate::params::{Parameters, KERNELS};
+use crate::params::KERNELS;
 use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Ecn, Internal, Limit, Packet, Queue, Reason};
 use adapt::Automatic;
@@ -62,7 +62,7 @@ use alloc::format;
 use alloc::string::String;
 use average::{Average, Weight};
 use law::{Band, Count, Curve, Linear, Region};
-use sojourn_units::{BitRate, Bytes, Instant, Probability, Span};
+use sojourn_units::{BitRate, Bytes, Instant, Packets, Probability, Span};
 
 /// The most updates of max_p that are caught up at once.
 const CATCH_UP: u64 = 1024;
@@ -108,19 +108,6 @@ crate::params! {
 }
 
 impl Params {
-    /// Checks those of an algorithm that is built on RED.
-    ///
-    /// # Errors
-    /// As of RED's own, and a value that RED cannot read.
-    pub(crate) fn check_of(params: &impl Parameters) -> Result<(), String> {
-        Self::default().with_shared(params)?.check()
-    }
-
-    /// Those of an algorithm that is built on RED, which [`check_of`](Self::check_of) has accepted.
-    pub(crate) fn of(params: &impl Parameters) -> Self {
-        Self::default().with_shared(params).unwrap_or_default()
-    }
-
     /// How many mean packets a link of `rate` sends in a second.
     fn mean_packets_s(&self, rate: BitRate) -> f64 {
         rate.bytes_s() / self.avpkt.get().max(1) as f64
@@ -191,6 +178,56 @@ impl Params {
         Ok(())
     }
 }
+
+/// A value of an algorithm that is built on RED, as RED's own parameter of that name has it.
+pub(crate) trait Shared<T> {
+    fn shared(self) -> T;
+}
+
+impl<T> Shared<T> for T {
+    fn shared(self) -> T {
+        self
+    }
+}
+
+impl Shared<Limit> for Packets {
+    fn shared(self) -> Limit {
+        Limit::Packets(self)
+    }
+}
+
+impl Shared<Option<Length>> for Packets {
+    fn shared(self) -> Option<Length> {
+        Some(Length::Packets(self))
+    }
+}
+
+impl Shared<Option<Length>> for Length {
+    fn shared(self) -> Option<Length> {
+        Some(self)
+    }
+}
+
+impl Shared<Option<Probability>> for Probability {
+    fn shared(self) -> Option<Probability> {
+        Some(self)
+    }
+}
+
+/// Makes [`Params`] from those of an algorithm that is built on RED: `$shared` have the same values, the others RED's
+/// defaults or, behind `with`, a value of the algorithm. Those that RED has not are `own`: a parameter that is not named
+/// is an error of the compiler.
+macro_rules! shares {
+    ($($shared:ident)+ $(, own $($own:ident)+)? $(, with $field:ident $value:expr)?) => {
+        impl From<&Params> for red::Params {
+            fn from(params: &Params) -> Self {
+                let Params { $($shared,)+ $($($own: _,)+)? } = params.clone();
+                Self { $($shared: red::Shared::shared($shared),)+ $($field: $value,)? ..Self::default() }
+            }
+        }
+    };
+}
+pub(crate) use shares;
 
 /// The algorithm and its state.
 #[derive(Clone, Debug)]

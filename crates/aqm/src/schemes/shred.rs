@@ -25,7 +25,7 @@
 //!   Hassan and Arif refer.
 
 use crate::acts::{Acts, ON};
-use crate::schemes::red::{self, as_red, Length, Red};
+use crate::schemes::red::{self, as_red, shares, Length, Red};
 use crate::{About, Algorithm, Aqm, Cx, Internal, Limit, Packet, Queue, Reads, Reason};
 use alloc::string::String;
 use sojourn_units::{BitRate, Bytes, Instant, Probability};
@@ -59,6 +59,8 @@ crate::params! {
         harddrop: bool = false => [Acts::With("ecn", ON)],
     }
 }
+
+shares!(limit min max max_p w avpkt gentle wait bytemode ecn harddrop, own window_w);
 
 /// The algorithm and its state.
 #[derive(Clone, Debug)]
@@ -123,16 +125,16 @@ impl Algorithm for Shred {
         if params.window_w.get() <= 0.0 {
             return Err("window_w is 0: the average window would never move; allowed: above 0, up to 1".into());
         }
-        red::Params::check_of(params)
+        red::Params::from(params).check()
     }
 
     fn set_params(&mut self, params: &Params) {
-        self.red.set_params(&red::Params::of(params));
+        self.red.set_params(&params.into());
         self.window_w = params.window_w.get();
     }
 
     fn new(params: &Params) -> Self {
-        Self { red: Red::new(&red::Params::of(params)), window_w: params.window_w.get(), window_avg: None }
+        Self { red: Red::new(&params.into()), window_w: params.window_w.get(), window_avg: None }
     }
 }
 

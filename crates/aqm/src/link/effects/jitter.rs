@@ -95,28 +95,26 @@ impl fmt::Display for Jitter {
     }
 }
 
-/// A link whose delay varies: the model, its random numbers, and when the last packet arrives.
+/// A link whose delay varies: the model, and when the last packet arrives.
 #[derive(Clone, Debug)]
-pub struct Jittery<R> {
+pub(crate) struct Jittery {
     model: Jitter,
-    random: R,
     /// The latest arrival of a packet sent so far.
     latest: Instant,
     /// Packets that arrive before one that was sent earlier.
     pub overtakes: u64,
 }
 
-impl<R: Random> Jittery<R> {
+impl Jittery {
     /// A link that has carried nothing.
-    #[must_use]
-    pub fn new(model: Jitter, random: R) -> Self {
-        Self { model, random, latest: Instant::ZERO, overtakes: 0 }
+    pub fn new(model: Jitter) -> Self {
+        Self { model, latest: Instant::ZERO, overtakes: 0 }
     }
 }
 
-impl<R: Random> EffectState for Jittery<R> {
-    fn arrival(&mut self, sent: Instant, delay: Span) -> Instant {
-        let at = sent + self.model.draw(delay, &mut self.random);
+impl EffectState for Jittery {
+    fn arrival(&mut self, sent: Instant, delay: Span, random: &mut impl Random) -> Instant {
+        let at = sent + self.model.draw(delay, random);
         if at < self.latest {
             if self.model.is_ordered {
                 return self.latest;
@@ -139,11 +137,11 @@ mod tests {
     use crate::test_host::Stream;
 
     fn delays_ms(text: &str, mean: Span) -> (Vec<f64>, u64) {
-        let mut link = Jittery::new(text.parse().unwrap(), Stream::new(7));
+        let (mut link, mut random) = (Jittery::new(text.parse().unwrap()), Stream::new(7));
         // One packet a second, so that none can overtake.
         let delays = (0..100_000).map(|n| {
             let sent = Instant::ZERO + Span::from_secs(n);
-            (link.arrival(sent, mean) - sent).millis()
+            (link.arrival(sent, mean, &mut random) - sent).millis()
         });
         (delays.collect(), link.overtakes)
     }
@@ -189,9 +187,10 @@ mod tests {
     #[test]
     fn packets_overtake_each_other_unless_they_are_ordered() {
         let run = |text: &str| {
-            let mut link = Jittery::new(text.parse().unwrap(), Stream::new(7));
+            let (mut link, mut random) = (Jittery::new(text.parse().unwrap()), Stream::new(7));
             let sent = |n: u64| Instant::ZERO + Span::from_micros(100 * n);
-            let arrivals: Vec<_> = (0..10_000).map(|n| link.arrival(sent(n), Span::from_millis(10))).collect();
+            let arrivals: Vec<_> =
+                (0..10_000).map(|n| link.arrival(sent(n), Span::from_millis(10), &mut random)).collect();
             (arrivals.windows(2).all(|pair| pair[0] <= pair[1]), link.overtakes)
         };
         let (in_order, overtakes) = run("5 ms");

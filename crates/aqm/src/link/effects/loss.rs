@@ -90,38 +90,31 @@ impl fmt::Display for Loss {
     }
 }
 
-/// A link that loses packets: the model, its state and its random numbers.
+/// A link that loses packets: the model and its state.
 #[derive(Clone, Debug)]
-pub struct Lossy<R> {
-    model: Loss,
+pub(crate) struct Lossy {
+    pub model: Loss,
     is_bad: bool,
-    random: R,
     /// Packets lost.
     pub lost: u64,
 }
 
-impl<R: Random> Lossy<R> {
+impl Lossy {
     /// In the good state.
-    #[must_use]
-    pub fn new(model: Loss, random: R) -> Self {
-        Self { model, is_bad: false, random, lost: 0 }
-    }
-
-    /// Another model from now on; the state stays.
-    pub fn change(&mut self, model: Loss) {
-        self.model = model;
+    pub fn new(model: Loss) -> Self {
+        Self { model, is_bad: false, lost: 0 }
     }
 }
 
-impl<R: Random> EffectState for Lossy<R> {
-    fn loses(&mut self, _: Instant) -> bool {
+impl EffectState for Lossy {
+    fn loses(&mut self, _: Instant, random: &mut impl Random) -> bool {
         let is_lost = match self.model {
-            Loss::Random(p) => self.random.is_below(p.get()),
+            Loss::Random(p) => random.is_below(p.get()),
             Loss::Gemodel { p, r, bad, good } => {
                 let (leave, loss) = if self.is_bad { (r, bad) } else { (p, good) };
-                let leaves = self.random.is_below(leave.get());
+                let leaves = random.is_below(leave.get());
                 self.is_bad ^= leaves;
-                self.random.is_below(loss.get())
+                random.is_below(loss.get())
             }
         };
         self.lost += u64::from(is_lost);
@@ -152,8 +145,8 @@ mod tests {
     #[test]
     fn shares_and_lengths_of_losses() {
         let run = |text: &str| {
-            let mut link = Lossy::new(text.parse().unwrap(), Stream::new(7));
-            let lost: alloc::vec::Vec<bool> = (0..200_000).map(|_| link.loses(Instant::ZERO)).collect();
+            let (mut link, mut random) = (Lossy::new(text.parse().unwrap()), Stream::new(7));
+            let lost: alloc::vec::Vec<bool> = (0..200_000).map(|_| link.loses(Instant::ZERO, &mut random)).collect();
             let runs = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
             (link.lost as f64 / 200_000.0, link.lost as f64 / runs as f64)
         };

@@ -321,16 +321,29 @@ fn refusals() {
     }
 }
 
-crate::params! {
-    /// Of an algorithm over RED, with a `max_p` that is no probability.
-    pub struct Foreign {
-        /// A time.
-        max_p: Span = Span::from_millis(5),
-    }
-}
-
 #[test]
-fn a_value_that_red_cannot_read_is_refused() {
-    let why = Params::check_of(&Foreign::default()).unwrap_err();
-    assert!(why.starts_with("max_p 5ms: ") && why.contains("allowed"), "{why}");
+fn an_algorithm_on_red_has_the_values_of_a_caller_that_does_not_check_them() {
+    macro_rules! as_given {
+        ($packets:path; $($scheme:ident)+) => {$({
+            use crate::schemes::$scheme;
+            // `check` refuses a min that is not below max. No value is a default.
+            let params = $scheme::Params {
+                limit: Packets::new(99).shared(),
+                min: $packets(70).shared(),
+                max: $packets(60).shared(),
+                max_p: p(1.0 / 3.0),
+                w: p(1.0 / 7.0).shared(),
+                ecn: true,
+                ..Default::default()
+            };
+            let red = Params::from(&params);
+            assert!(red.check().is_err());
+            let found = (red.limit, red.min, red.max, red.max_p, red.w, red.ecn);
+            let (min, max) = (Some(Length::packets(70)), Some(Length::packets(60)));
+            let given = (Limit::packets(99), min, max, p(1.0 / 3.0), Some(p(1.0 / 7.0)), true);
+            assert_eq!(found, given, stringify!($scheme));
+        })+};
+    }
+    as_given!(Packets::new; black choke fred);
+    as_given!(Length::packets; ared nlred shred);
 }
