@@ -54,10 +54,6 @@ class At:
 
     Parameters
     ----------
-    name
-        Of the condition; empty: there is one only.
-    values
-        Measured there.
     level
         Of the swept factor; NaN where none is swept.
     """
@@ -73,17 +69,11 @@ class Setting:
 
     Parameters
     ----------
-    subject, against, figure
-        Schemes; `figure`: all of the figure.
     points
         What was measured in the condition that the claim is about, at the points of a sweep in ascending order of its
         factor, or in the claim's own conditions for a comparison of conditions.
-    words
-        How to read the claim's words.
     others
         The conditions with which a comparison of conditions compares; several conditions count as one by their mean.
-    traffic
-        Flow and model of the place.
     """
 
     subject: tuple[str, ...]
