@@ -54,7 +54,7 @@ def _statistics(queue: _Queue, handle: int, end_us: int) -> Document:
     kind, counts = scheme.algorithm, queue["counts"]
     parameters = {parameter.name: parameter.value for parameter in scheme.parameters()}
     dropped = sum(counts[name]["packets"] for name in ("dropped_overflow", "dropped_early", "dropped_flow"))
-    own = _OWN.get(kind, lambda queue: {"internals": queue["internals"]})
+    own: Callable[[_Queue], dict[str, Any]] = _OWN.get(kind, lambda queue: {"internals": queue["internals"]})
     return {
         "kind": kind,
         "handle": f"{handle:x}:",
