@@ -13,7 +13,7 @@ from sojourn.model import builders, elements, traffic
 ROOT = Path(__file__).parent.parent
 TRAFFIC = "python/sojourn/model/traffic.pyi"
 ELEMENTS = "python/sojourn/model/elements.pyi"
-PACKAGE = "python/sojourn/__init__.py"
+PACKAGE = "python/sojourn/__init__.pyi"
 TRAFFIC_HEAD = """from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -78,18 +78,10 @@ def methods() -> str:
 
 
 def exported() -> str:
-    """python/sojourn/__init__.py with the functions of traffic.py among its names."""
-    names = sorted(["every", *kinds()])
+    """python/sojourn/__init__.pyi with the functions of traffic.py among its names."""
     text = (ROOT / PACKAGE).read_text(encoding="utf-8")
-    for head, item in (
-        ("    from sojourn.model.traffic import (\n", "        {},\n"),
-        ('    "sojourn.model.traffic": (\n', '        "{}",\n'),
-    ):
-        before, _, rest = text.partition(head)
-        former, mark, after = rest.partition("    )")
-        text = before + head + "".join(item.format(name) for name in names) + mark + after
-    before, head, rest = text.partition("__all__ = [\n")
-    listed, mark, after = rest.partition("]\n")
-    known = set(re.findall(r'"(\w+)"', listed)) - set(re.findall(r"\w+", former)) | set(names)
-    ordered = sorted(known, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
-    return before + head + "".join(f'    "{name}",\n' for name in ordered) + mark + after
+    start = "from sojourn.model.traffic import "
+    first = text.index(start)
+    rest = re.sub(rf"^{start}.*\n", "", text, flags=re.MULTILINE)
+    own = "".join(f"{start}{name} as {name}\n" for name in sorted(["every", *kinds()]))
+    return rest[:first] + own + rest[first:]

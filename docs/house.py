@@ -240,10 +240,6 @@ class Step:
 
     Parameters
     ----------
-    crate, function
-        Where it is, and its name.
-    does
-        In words.
     calls
         The next function on the way, which it calls; empty if an event or a loop calls that.
     """

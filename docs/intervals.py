@@ -48,10 +48,6 @@ class Network:
 
     Parameters
     ----------
-    title
-        For the table.
-    scenario
-        The document.
     truth
         The true mean of each metric that is examined; None of a metric whose truth is simulated.
     """

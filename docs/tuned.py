@@ -77,15 +77,7 @@ def plan_of(scheme: Mapping[str, Any]) -> tune.Plan:
 
 @dataclass(frozen=True)
 class Judge:
-    """Logarithms of the measures relative to CoDel with defaults, a value a network.
-
-    Parameters
-    ----------
-    networks
-        Where schemes are judged.
-    evaluator
-        Runs each scheme once.
-    """
+    """Logarithms of the measures relative to CoDel with defaults, a value a network."""
 
     networks: tuple[Setting, ...]
     evaluator: Evaluator

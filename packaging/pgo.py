@@ -60,13 +60,7 @@ def build(flags: str, target: Path) -> Path:
 
 
 def learn(folder: Path) -> str:
-    """Write the profile into a folder and return the flags that use it.
-
-    Parameters
-    ----------
-    folder
-        For the profile and the builds.
-    """
+    """Write the profile into a folder and return the flags that use it."""
     join = profdata()
     folder.mkdir(parents=True, exist_ok=True)
     raw, profile = folder / "raw", folder / "sojourn.profdata"

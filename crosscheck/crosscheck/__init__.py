@@ -71,17 +71,6 @@ def check(
         Run the peer instead of reading what it recorded: takes it installed. The
         drawn points of Linux and its rate changes are left out; `crosscheck/linux/run.py --drawn` and
         `crosscheck/linux/varying.py` record them.
-    jobs
-        Number of threads; by default one per core. The results do not depend on it.
-    seed
-        Of our runs.
-    progress
-        Called with the name of each point before it runs.
-
-    Raises
-    ------
-    SojournError
-        A peer that is unknown, not installed, or fails.
     """
     known = {**POINTS, **OF_COMMANDS}
     if peer not in known:
@@ -99,18 +88,7 @@ def check(
 
 
 def held_out(*, jobs: int | None = None, seed: int = 1) -> Outcome:
-    """Run our side of the held-out Linux points. Look at nothing but the shares: :mod:`crosscheck.heldout`.
-
-    Parameters
-    ----------
-    jobs, seed
-        As in :func:`check`.
-
-    Raises
-    ------
-    SojournError
-        If none is recorded.
-    """
+    """Run our side of the held-out Linux points. Look at nothing but the shares: :mod:`crosscheck.heldout`."""
     points = drawn.points(drawn.HELD_OUT)
     if not points:
         raise SojournError("--held-out: no held-out point is recorded yet")

@@ -28,21 +28,7 @@ not, and the next one waits."""
 
 @dataclass(frozen=True, slots=True)
 class Household:
-    """A line, and what `sojourn advise` recommended for it.
-
-    Parameters
-    ----------
-    name
-        In the records.
-    line
-        The line and what passes it.
-    shaper
-        The recommendation.
-    others
-        Other settings that it tried, by name: what earlier models recommended.
-    platform
-        What the gateway runs.
-    """
+    """A line, and what `sojourn advise` recommended for it."""
 
     name: str
     line: Line

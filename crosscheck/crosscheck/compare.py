@@ -83,12 +83,6 @@ class Metric:
 
     Parameters
     ----------
-    key
-        As in the recorded results.
-    title, unit, digits
-        For tables.
-    ours
-        Our value of one run.
     relative, absolute
         Tolerance: the greater of a share of the peer's value and an amount in `unit`.
     counts_drops
@@ -134,10 +128,6 @@ class Theirs:
 
     Parameters
     ----------
-    value
-        Mean over its runs.
-    runs
-        The number of runs.
     sd
         Standard deviation over its runs; None where there was one run only, which is judged by the tolerance alone.
     values
@@ -179,14 +169,8 @@ class Point:
     ----------
     name
         Unique among the points of a peer.
-    scenario
-        Our document.
     scheme
         Our text of the discipline; None for those that the scenario names.
-    theirs
-        What the peer measured, by metric.
-    is_quick
-        Whether it is one of the few of ``--quick``.
     group
         Points of different groups are counted apart.
     no_reference
@@ -307,16 +291,10 @@ class Tally:
 
     Parameters
     ----------
-    title, rule
-        Of the metric, with the points' group.
-    passed, points
-        Points that pass, and points that count.
     too_few
         Points that do not count because the peer counted too few drops.
     ceiling
         Share of the peer's own runs that pass; None where no point has several runs.
-    ceiling_points
-        Points with several runs.
     least
         Share of the points that must pass, unless the ceiling is lower.
     """
@@ -364,17 +342,7 @@ def tally(title: str, rows: Sequence[Row], least: float = SHARE) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A peer's comparison.
-
-    Parameters
-    ----------
-    peer
-        ``linux``, ``ns3`` or ``ns2``.
-    rows
-        One for each metric of each point that both sides ran.
-    left_out
-        Points that were not compared, and why.
-    """
+    """A peer's comparison."""
 
     peer: str
     rows: tuple[Row, ...]

@@ -47,10 +47,6 @@ def points(
     ----------
     chosen
         ``development`` or ``held out``.
-    draw, rows
-        The points and the recorded runs, as in `linux_draw.csv` and `linux_drawn.csv`; by default those.
-    left_out
-        Reasons of points that leave their set, by point; by default those of `linux_left_out.toml`.
     """
     reasons = _reasons() if left_out is None else left_out
     grouped = _valid(records.table(RECORD) if rows is None else rows)

@@ -43,24 +43,10 @@ class Finding:
 
     Parameters
     ----------
-    name
-        In the records.
-    text
-        What the atlas says.
-    section
-        The scenario of the atlas.
-    sets
-        Keys of the scenario and their values.
     schemes
         Of :data:`SCHEMES`; the finding is that the first has the larger value.
     groups
         Of flows on Linux: congestion control, number, and more words for iperf3.
-    title, unit, digits
-        Of the value.
-    ours
-        Our value of a run.
-    warm_up_s, measured_s
-        On both sides.
     """
 
     name: str

@@ -44,13 +44,7 @@ def history(file: Path = FILE) -> list[dict[str, str]]:
 
 
 def refuse(file: Path = FILE) -> None:
-    """Refuse where the held-out points may not be run.
-
-    Raises
-    ------
-    SojournError
-        If they were run five times.
-    """
+    """Refuse where the held-out points may not be run."""
     runs = history(file)
     if len(runs) >= ALLOWED:
         raise SojournError(

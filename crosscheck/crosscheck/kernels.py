@@ -26,12 +26,6 @@ class Pair:
 
     Parameters
     ----------
-    point
-        As the older kernel measured it.
-    metric
-        The metric.
-    older, newer
-        What each measured.
     spread
         Relative standard deviation of a single run; None where it is not known.
     """
@@ -81,15 +75,7 @@ class Pair:
 
 
 def pairs(chosen: str, *, older: Table | None = None, newer: Table | None = None) -> list[Pair]:
-    """Return every metric of a set's points that both kernels have measured.
-
-    Parameters
-    ----------
-    chosen
-        ``development`` or ``held out``.
-    older, newer
-        Recorded runs; by default the committed ones.
-    """
+    """Return every metric of a set's points that both kernels have measured."""
     rows = [list(records.table(name) if given is None else given) for name, given in _tables(older, newer)]
     if not rows[1]:
         return []
@@ -112,13 +98,7 @@ def _tables(older: Table | None, newer: Table | None) -> list[tuple[str, Table |
 
 
 def spreads(points: Sequence[Point] = ()) -> dict[str, float]:
-    """Return the relative standard deviation of a run of Linux, by metric, pooled over points with several runs.
-
-    Parameters
-    ----------
-    points
-        Points besides those of `linux_points.csv`.
-    """
+    """Return the relative standard deviation of a run of Linux, by metric, pooled over points with several runs."""
     sums: dict[str, tuple[float, int]] = {}
     for point in [*linux.points(records.table(linux.RECORD)), *points]:
         for metric in point.metrics:

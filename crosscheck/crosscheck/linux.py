@@ -385,12 +385,8 @@ def network(
         The link's rate, Ethernet's header included, in Mbit/s.
     seconds, warm_up_s
         The run's length and what of it is left out, in s.
-    host
-        The machine.
     told_s
         When iperf3 is started, in s.
-    ecn
-        Whether the flows use ECN.
     own_shaper
         Whether the discipline shapes, and not htb.
     """

@@ -32,13 +32,7 @@ _NS3_PROGRAMS: Final = (
 
 
 def measured(peer: str, points: Sequence[Point], *, progress: Callable[[str], None] | None = None) -> list[Point]:
-    """Return the points with what the peer measures now.
-
-    Raises
-    ------
-    SojournError
-        A peer that is not installed or fails; the message is what it said.
-    """
+    """Return the points with what the peer measures now."""
     show = progress or (lambda _: None)
     return {"linux": _linux, "ns3": _ns3, "ns2": _ns2}[peer](points, show)
 

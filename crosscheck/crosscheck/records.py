@@ -31,17 +31,7 @@ def table(name: str) -> list[dict[str, str]]:
 def grouped(
     name: str, rows: Iterable[Mapping[str, str]] | None, key: Callable[[Mapping[str, str]], _Key]
 ) -> dict[_Key, list[Mapping[str, str]]]:
-    """Return rows by their key, in the order in which the keys come first.
-
-    Parameters
-    ----------
-    name
-        Of the recorded table that is read where `rows` is None.
-    rows
-        As recorded.
-    key
-        Of a row.
-    """
+    """Return rows by their key, in the order in which the keys come first."""
     found: dict[_Key, list[Mapping[str, str]]] = {}
     for row in table(name) if rows is None else rows:
         found.setdefault(key(row), []).append(row)
@@ -56,8 +46,6 @@ class Explanation:
     ----------
     peer, point, metric
         Of the rows it explains; patterns with ``*``.
-    text
-        For the page.
     """
 
     peer: str

@@ -34,11 +34,6 @@ def teeth(t_s: Sequence[float], values: Sequence[float]) -> Teeth:
 
     Only whole teeth count: from the first trough after a peak to the last peak.
 
-    Parameters
-    ----------
-    t_s, values
-        Samples, in the order of time.
-
     Raises
     ------
     ValueError

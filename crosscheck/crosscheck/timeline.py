@@ -40,17 +40,7 @@ Line: TypeAlias = "list[tuple[float, float]]"
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One flow's lines by quantity.
-
-    Parameters
-    ----------
-    title
-        Congestion control and base RTT.
-    theirs
-        Of Linux.
-    ours
-        Of each replication.
-    """
+    """One flow's lines by quantity."""
 
     title: str
     theirs: Mapping[str, Line]
@@ -63,16 +53,10 @@ class Timeline:
 
     Parameters
     ----------
-    key
-        Of the point: ``p017`` and the like.
-    point
-        The point.
     warm_up_s
         What the comparison leaves out, in s.
     changed_at_s
         When the link's rate changes, in s; None where it does not.
-    flows
-        In the order of the groups.
     """
 
     key: str
@@ -90,24 +74,7 @@ def available(folder: Path = SAMPLES) -> list[str]:
 def timelines(
     chosen: Sequence[str] = (), *, jobs: int | None = None, seed: int = 1, folder: Path = SAMPLES
 ) -> list[Timeline]:
-    """Run our side of points and read Linux's samples.
-
-    Parameters
-    ----------
-    chosen
-        Points; by default all that have samples.
-    jobs
-        Number of threads; by default one per core.
-    seed
-        Of our runs.
-    folder
-        Of the samples.
-
-    Raises
-    ------
-    SojournError
-        If a point has no samples, or is not one of the development points.
-    """
+    """Run our side of points and read Linux's samples."""
     have = available(folder)
     for key in chosen:
         if key not in have:

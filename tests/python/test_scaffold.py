@@ -44,7 +44,14 @@ IN_TREE = kinds.OF_SOURCES
 # What changes the sources is in them, the rest in the package.
 FOLDERS = (ROOT / "scaffold", Path(kinds.__file__).parent)
 # What the sources are recognised by, what says how to format, and folders in which a name may be taken.
-COPIED = (*sources._MARKS, "pyproject.toml", "tests/models", "scenarios", "papers/daqm/README.md")
+COPIED = (
+    *sources._MARKS,
+    "python/sojourn/__init__.pyi",
+    "pyproject.toml",
+    "tests/models",
+    "scenarios",
+    "papers/daqm/README.md",
+)
 
 
 def copy(to: Path, *more: str) -> Path:
@@ -296,7 +303,7 @@ REFUSED = [
     ("congestion-control", "window", r"the name `window` is taken \(crates/transport/src/congestion.rs\)"),
     ("congestion-control", "new_reno", r"the files use a type of this name"),
     ("traffic", "on_off", r"the name `on_off` is taken"),
-    ("traffic", "udp", r"the name `udp` is taken \(python/sojourn/__init__.py\)"),
+    ("traffic", "udp", r"the name `udp` is taken \(python/sojourn/__init__.pyi\)"),
     ("traffic", "span", r"the files use a type of this name"),
     ("paper", "daqm", r"the name `daqm` is taken"),
     ("paper", "My Study", r"did you mean `my-study`\?"),

@@ -40,8 +40,6 @@ class Thompson:
         Of each arm's coefficients, arms x d x d: the identity, plus the outer products of contexts seen.
     moment
         Of each arm, arms x d: contexts times rewards, summed.
-    spread
-        Standard deviation of the reward about the line: how far draws lie from the mean.
     """
 
     precision: Floats

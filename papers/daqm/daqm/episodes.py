@@ -35,10 +35,6 @@ class Episode:
 
     Parameters
     ----------
-    arm
-        The active scheme.
-    goodput, delay, loss
-        The parts of the reward, see :func:`worth`.
     queue_packets, sojourn_ms, arrivals, departures, drops
         As in :class:`sojourn.plan.stepping.Window`; the sojourn time is 0 where nothing left.
     switches
@@ -111,12 +107,6 @@ class Stage:
 
         Parameters
         ----------
-        chooser
-            The controller.
-        seed
-            Seed of the traffic, the same for all controllers that are compared.
-        hold
-            Number of windows from one decision to the next.
         is_reset
             Whether to switch at every decision, even to the same scheme, to measure the cost of a switch.
         learn

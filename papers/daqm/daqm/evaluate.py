@@ -30,22 +30,12 @@ class Comparison:
 
     Parameters
     ----------
-    adaptive
-        The settings.
-    names
-        Printed names of the arms.
-    fixed
-        Fixed schemes, by arm.
     anew
         Schemes that are switched to themselves at every decision: by windows between decisions, then by arm.
-    chance
-        Random choices, by windows between decisions.
     clock
         By weights: the arm of each kind of traffic that was best in training, and the episodes.
     learnt
         The controller's episodes, by weights and windows between decisions.
-    bandits
-        The trained bandits, by weights and windows between decisions.
     """
 
     adaptive: Adaptive

@@ -38,12 +38,8 @@ class Row:
 
     Parameters
     ----------
-    condition, reading, scheme
-        Their names.
     constant
         The constant; if the mode of FIFO runs is 0 ms, the smallest constant instead.
-    is_mode
-        Whether the constant is the mode.
     shares
         By metric: paired differences over the mean with the constant, one per replication.
     p
@@ -69,8 +65,6 @@ class Summary:
 
     Parameters
     ----------
-    scheme, metric
-        Their names.
     change
         Mean over conditions of the relative change, one number per replication.
     better, worse, neither
@@ -87,13 +81,7 @@ class Summary:
 
 
 def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
-    """Do the runs that the store does not hold yet, and compare; runs of another part of the paper are used.
-
-    Raises
-    ------
-    SojournError
-        Runs that fail.
-    """
+    """Do the runs that the store does not hold yet, and compare; runs of another part of the paper are used."""
     paper = runner.paper
     known = {**{one.name: one.sets for one in paper.conditions}, **settings.conditions}
     chosen = settings.names[size]

@@ -21,14 +21,8 @@ class Interarrival:
 
     Parameters
     ----------
-    schemes
-        Ids of dAQM's configurations.
     least
         The constant where the mode is 0 ms.
-    replications
-        By size.
-    names
-        Of conditions, by size.
     conditions
         Overrides of those that the study's own conditions do not have, by name.
     readings
@@ -63,24 +57,12 @@ class Adaptive:
 
     Parameters
     ----------
-    arms
-        Ids of the schemes that may be chosen.
-    rate_mbit_s, base_rtt
-        Of the bottleneck, and of the path.
-    clients
-        Of each kind of traffic.
     phase, cycles
         Duration of each kind of traffic, and how often the sequence of all kinds is repeated.
-    interval
-        Length of a window; a controller sees the last one.
     holds
         Numbers of windows from one decision to the next; each number is a variant.
     train_seed, evaluate_seed
         First seeds; they differ by more than the number of episodes.
-    episodes
-        By size, to ``train`` and to ``evaluate``.
-    traffic
-        Kinds, in order.
     delay_unit_ms
         The mean sojourn time that counts as a delay of 1.
     weights
@@ -128,13 +110,7 @@ class Future:
 
 
 def load(paper: Paper) -> Future:
-    """Read the paper's ``future.toml``.
-
-    Raises
-    ------
-    SojournError
-        If the file is wrong.
-    """
+    """Read the paper's ``future.toml``."""
     path = Path(paper.folder) / FILE
     given = read_toml(path)
     try:

@@ -25,19 +25,7 @@ from .model import Future, Weights
 
 @dataclass(frozen=True)
 class Part:
-    """The results of section 7.2.
-
-    Parameters
-    ----------
-    paper, future
-        The study, and the settings.
-    size
-        ``quick`` or ``full``.
-    rows
-        Measured inter-arrival times compared with the constant.
-    compared
-        The controllers that choose among schemes.
-    """
+    """The results of section 7.2."""
 
     paper: Paper
     future: Future
@@ -178,13 +166,7 @@ def name_of(paper: Paper) -> str:
 
 
 def run(runner: Runner, size: str) -> Part:
-    """Do the runs of the paper's future work that are not finished yet; episodes are kept beside the store of runs.
-
-    Raises
-    ------
-    SojournError
-        Bad settings, and runs that fail.
-    """
+    """Do the runs of the future work that are not finished yet; episodes are kept beside the store of runs."""
     future = model.load(runner.paper)
     rows = interarrival.run(runner, future.interarrival, size)
     keeper = Keeper(runner.store.with_name("future"))

@@ -11,13 +11,7 @@ from . import document
 
 
 def run(options: argparse.Namespace, name: str, where: Path) -> str:
-    """Run the study as ``sojourn papers run`` says, and return what the command prints.
-
-    Raises
-    ------
-    SojournError
-        An option that the study does not have, a package that is missing, or a run that failed.
-    """
+    """Run the study as ``sojourn papers run`` says, and return what the command prints."""
     try:
         from . import part
     except ModuleNotFoundError as error:

@@ -36,16 +36,12 @@ class World:
 
     Parameters
     ----------
-    name
-        For tables.
     ranges
         By middle of the range of load: metric, scheme, one value per replication.
     whole
         Over all ranges.
     laboratory
         In the network, and in the laboratory, at the same loads; None where it was not run.
-    why
-        Why it has no values.
     is_partial
         Whether schemes without numbers in a range are left out there: d8 in our copy of Table 1.
     """

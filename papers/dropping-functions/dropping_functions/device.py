@@ -32,8 +32,6 @@ class Device:
     ----------
     windows
         In the form of the simulation's, with `run` and `since_s`; empty where it was not run.
-    why
-        Why it was not run.
     burn_in_s
         The previous scheme may still affect windows that begin within this time after a switch.
     """
@@ -77,11 +75,6 @@ def run(
     """Run the device's part, or read what an earlier call stored in the folder `place`.
 
     With `left_out`, the reason why it is not to run, it only reads. `experiment` replaces the experiment, for tests.
-
-    Raises
-    ------
-    SojournError
-        If the file that it wrote is not a store of windows.
     """
     file = place / f"{size}-{STORE}"
     if not file.is_file():
@@ -98,13 +91,7 @@ def run(
 
 
 def read(paper: Experiment, size: str, file: Path) -> Device:
-    """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot.
-
-    Raises
-    ------
-    SojournError
-        If it is not a store of windows.
-    """
+    """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot."""
     windows = store.read_device(file)
     begin = windows.groupby("slot")["started_ns"].transform("min")
     windows = windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)

@@ -38,12 +38,6 @@ class Switchback:
 
     Parameters
     ----------
-    runs
-        The number of runs.
-    packets
-        Of a window.
-    slots, slot_s
-        The number of slots of a run, and their duration.
     warm_up_s, burn_in_s
         The time before the first slot, and the time at the beginning of each slot that estimates leave out.
     demand, cycle_slots
@@ -66,20 +60,12 @@ class Size:
 
     Parameters
     ----------
-    name
-        ``quick`` or ``full``.
-    packets
-        Of a window.
-    warm_up_s, measured_s
-        Of a run with one scheme.
     blocks
         Independent draws of all traffic; each is sent through every scheme at every demand.
     demands
         Multiples of the traffic's counts and rates.
     blocks_beside, blocks_laboratory
         Numbers of blocks with other kinds of AQM, and with a laboratory's round-trip times.
-    switchback
-        Runs with random switching.
     """
 
     name: str
@@ -103,12 +89,6 @@ class Experiment(Study):
         The study's first.
     bounds
         Of the ranges of load, ascending; a range has its upper bound.
-    low, high
-        The lowest and highest load of windows that are used.
-    sizes
-        By name.
-    traffic, device
-        Tables of ``experiment.toml``.
     table1
         The study's: columns low, high, scheme, and one per metric.
     margin
@@ -152,13 +132,7 @@ class Experiment(Study):
 
 
 def load(name: str, where: Path | None = None) -> Experiment:
-    """Read a paper of windows.
-
-    Raises
-    ------
-    SojournError
-        A document of it is missing or wrong: file, key, and what is allowed.
-    """
+    """Read a paper of windows."""
     folder = (where or documents.folder()) / name
     missing = [one for one in (EXPERIMENT, "claims.toml", _TABLE) if not (folder / one).is_file()]
     if missing:

@@ -27,23 +27,7 @@ _MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairme
 
 @dataclass(frozen=True)
 class Results:
-    """All that the page shows.
-
-    Parameters
-    ----------
-    size
-        Quick or full.
-    windows, flows
-        Of the simulation's store.
-    device
-        The device's part.
-    worlds
-        In the order of columns.
-    judged, ledger
-        By id of the claim, in the order of the worlds.
-    facts
-        For the head of the page.
-    """
+    """All that the page shows."""
 
     size: Size
     windows: pd.DataFrame

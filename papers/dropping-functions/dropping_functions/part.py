@@ -26,13 +26,7 @@ PARTS: Final = ("simulation", "device", "report")
 
 
 def run(paper: Experiment, options: argparse.Namespace) -> str:
-    """Do the runs of the paper that are not stored yet, judge every claim, write the report; return what to print.
-
-    Raises
-    ------
-    SojournError
-        An option that the study does not have, or a run that failed.
-    """
+    """Do the runs of the paper that are not stored yet, judge every claim, write the report; return what to print."""
     if options.scheduler is not None:
         raise SojournError(
             "--scheduler is not available for a study of measurement windows; use --only, --hours, --jobs or --out"

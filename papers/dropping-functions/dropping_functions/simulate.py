@@ -47,8 +47,6 @@ class Run:
 
     Parameters
     ----------
-    part
-        What it is for.
     block, demand
         Which traffic; of the switchback the demand is not one number (0).
     scheme
@@ -106,11 +104,6 @@ def simulate(
 
     After `hours` no run begins, and unfinished ones stop; None: continue to the end. The results do not depend on
     `jobs`, the number of threads, by default one per core.
-
-    Raises
-    ------
-    SojournError
-        A run failed.
     """
     everything = [(settings(paper, size, run), run) for run in runs_of(paper, size)]
     todo = [one for one in everything if not keeper.path(WINDOWS, one[0]).is_file()]

@@ -57,11 +57,6 @@ def read_device(file: Path) -> pd.DataFrame:
 
     Each slot of the schedule is one entry of `slot`; windows without a schedule, and those that a change of scheme
     ended, are left out.
-
-    Raises
-    ------
-    SojournError
-        It is not a store of windows.
     """
     store = device_windows.read(file, complete=True)
     frame = store.windows.dropna(subset=["slot"]).sort_values("started_ns", kind="stable", ignore_index=True)

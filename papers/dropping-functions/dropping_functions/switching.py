@@ -35,8 +35,6 @@ class Step:
 
     Parameters
     ----------
-    from_s, to_s
-        Since the slot began.
     excess
         Mean over slots of the window's value minus the mean of the slot's second half, in the metric's unit.
     """
@@ -58,8 +56,6 @@ class Model:
         The same without the previous scheme.
     carry_over_p
         P value of the joint test that the previous scheme does not matter.
-    slots, windows
-        The numbers of slots and windows in the model.
     """
 
     effects: dict[str, tuple[float, float, float]]

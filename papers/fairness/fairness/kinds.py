@@ -91,8 +91,6 @@ def over_time(samples: Mapping[str, pd.DataFrame], kinds: Sequence[str]) -> Raw:
     ----------
     samples
         Time series of each flow, by scheme: columns ``kind``, ``replication``, ``t_s``, ``value``.
-    kinds
-        Of flows; nothing is said of other than two.
     """
     if len(kinds) != 2:
         return {}

@@ -49,8 +49,6 @@ def structural(tcp: Floats, udp: float, tcp_flows: int, udp_flows: int) -> Float
     ----------
     tcp, udp
         Throughput of a flow of each kind, in one unit.
-    tcp_flows, udp_flows
-        The number of flows of each kind.
     """
     total = tcp_flows * tcp + udp_flows * udp
     squares = tcp_flows * tcp**2 + udp_flows * udp**2

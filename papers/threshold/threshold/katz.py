@@ -53,8 +53,6 @@ class Study:
 
     Parameters
     ----------
-    routers
-        Names.
     matrix
         Routers by routers: the share that goes from the row's to the column's.
     printed
@@ -110,13 +108,7 @@ class Form:
 
 
 def read(folder: Path) -> Study:
-    """Read the paper's ``katz.toml``.
-
-    Raises
-    ------
-    SojournError
-        If it is wrong.
-    """
+    """Read the paper's ``katz.toml``."""
     file = folder / FILE
     document = read_toml(file)
     try:

@@ -45,8 +45,6 @@ class Route:
 
     Parameters
     ----------
-    flows
-        How many.
     rtt_ms
         Propagation delay there and back.
     packet_ms
@@ -75,11 +73,6 @@ def routes(document: core.Document, places: Sequence[str], packet: str) -> dict[
         Names of links; those that the scenario does not have are left out.
     packet
         Size of a packet, as ``1446 B``, in the study's formula of latency.
-
-    Raises
-    ------
-    SojournError
-        If a flow's route does not name every node, because its delay is then unknown.
     """
     links = {(one["from"], one["to"]): one for one in document["links"]}
     links |= {(end, start): one for (start, end), one in links.items()}
@@ -180,8 +173,6 @@ def oscillation(t_s: Floats, queue: Floats, drops: Floats, flows: int, rtt_s: fl
         Mean number of waiting packets in each.
     drops
         Drops per second in each.
-    flows
-        Number of flows that share the queue.
     rtt_s
         Drops with less time than this between them belong to one episode of loss.
 

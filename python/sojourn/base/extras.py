@@ -9,13 +9,7 @@ from sojourn.base.core import SojournError
 
 
 def need(what: str, package: str, extra: str, *modules: str) -> Any:
-    """Import a package of an extra, and modules of it, for what needs it.
-
-    Raises
-    ------
-    SojournError
-        If it is not installed.
-    """
+    """Import a package of an extra, and modules of it, for what needs it."""
     try:
         for module in modules:
             import_module(f"{package}.{module}")

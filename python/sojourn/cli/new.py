@@ -11,7 +11,7 @@ from sojourn.base.core import SojournError
 from sojourn.scaffold.kinds import KINDS, OF_SOURCES
 
 if TYPE_CHECKING:
-    from sojourn.scaffold.write import Change, Draft
+    from sojourn.scaffold.write import Draft
 
 
 def add(verbs: Any) -> None:
@@ -77,7 +77,7 @@ def said(made: Draft, *, dry: bool) -> str:
     if hand:
         lines += ["", "To be inserted by hand, because the place was not found in the file:"]
         for one in hand:
-            lines += _by_hand(one)
+            lines += ["", f"{one.file}: {one.what}", "", textwrap.indent(one.by_hand.rstrip("\n"), "    ")]
     command, test = made.test
     told = f"One test fails and says what to write ({test}):" if test else "Its test passes once it is built:"
     lines += ["", told, "", f"    {command}", "", "Left to do:", ""]
@@ -87,7 +87,3 @@ def said(made: Draft, *, dry: bool) -> str:
     if dry:
         lines += ["", "Nothing was written (--dry-run)."]
     return "\n".join(lines)
-
-
-def _by_hand(one: Change) -> list[str]:
-    return ["", f"{one.file}: {one.what}", "", textwrap.indent(one.by_hand.rstrip("\n"), "    ")]

@@ -114,11 +114,6 @@ def chosen(paper: Paper, only: str | None, size: str = "full") -> list[Condition
     """Return the conditions of figures, tables or names, separated by commas, which a name may have, too.
 
     Without names: all, of ``quick`` those of main conclusions.
-
-    Raises
-    ------
-    SojournError
-        If nothing of a name is run yet.
     """
     main = {one.name for claim in paper.claims if claim.is_main for one in conditions_of(claim, paper.conditions)}
     if only is None:

@@ -86,13 +86,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def case(given: argparse.Namespace) -> tuple[Case, str]:
-    """Return what the options ask for, and in words where the demands come from.
-
-    Raises
-    ------
-    SojournError
-        If the topology or an option is not good.
-    """
+    """Return what the options ask for, and in words where the demands come from."""
     from sojourn.base.units import rate_bit_s, time_ns
     from sojourn.studies import topology
 

@@ -164,14 +164,16 @@ def _typed(of: Schema) -> tuple[str, Write]:
     types = of["type"] if isinstance(of["type"], list) else [of["type"]]
     if types[0] == "array":
         if _ref(of["items"]) == "PortTable":
-            return "Mapping[str, SchemeLike]", _ports
+            return "Mapping[str, SchemeLike]", lambda _, value: [
+                {"name": name, "queue": str(scheme), "under_test": True} for name, scheme in value.items()
+            ]
         one, write = _typed(of["items"])
         count = of.get("minItems")
         return f"tuple[{', '.join([one] * count)}]" if count else f"Sequence[{one}]", _each(write)
     if isinstance(of.get("additionalProperties"), dict):
         one, write = _typed(of["additionalProperties"])
         return f"Mapping[str, {one}]", _each(write)
-    return _PLAIN[types[0]], _as_it_is
+    return _PLAIN[types[0]], lambda _, value: value
 
 
 def _named(name: str) -> tuple[str, Write]:
@@ -203,10 +205,6 @@ def _each(write: Write) -> Write:
     return written
 
 
-def _as_it_is(_: str, value: Any) -> Any:
-    return value
-
-
 def _as_str(_: str, value: Any) -> str:
     return str(value)
 
@@ -221,10 +219,6 @@ def _trace(_: str, value: str | Mapping[str, Any]) -> dict[str, Any]:
 
 def _start(name: str, value: Any) -> Any:
     return dict(value) if isinstance(value, Start) else amount(name, value, "time")
-
-
-def _ports(_: str, value: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"name": name, "queue": str(scheme), "under_test": True} for name, scheme in value.items()]
 
 
 _SPECIAL: Final[Mapping[str, tuple[str, Write]]] = {

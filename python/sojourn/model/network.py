@@ -75,7 +75,7 @@ class Network(Elements):
                 "name": name,
                 "description": description,
                 "duration": as_text("duration", duration, "time"),
-                "warm_up": _maybe("warm_up", warm_up, "time"),
+                "warm_up": None if warm_up is None else as_text("warm_up", warm_up, "time"),
                 "seed": seed,
                 "replications": replications,
             }
@@ -251,7 +251,3 @@ def read_text(path: str | Path) -> tuple[str, str]:
         raise ScenarioError(f"cannot read the scenario {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ScenarioError(f"cannot read the scenario {str(path)!r}: it is not UTF-8 text") from None
-
-
-def _maybe(name: str, value: object, dimension: Any) -> str | None:
-    return None if value is None else as_text(name, value, dimension)

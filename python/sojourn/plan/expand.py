@@ -133,7 +133,7 @@ def cells(plan: Plan) -> Cells:
                 own = _scheme(scheme.exact, scheme.label, tuple(parameters.items()))
                 at = _load(text, plan, tuple(sets), loaded, scenarios, sampling)
             except SojournError as error:
-                bad.setdefault(_without_place(str(error)), []).append(describe(scheme.label, levels))
+                bad.setdefault(_SET_PLACE.sub("", str(error)), []).append(describe(scheme.label, levels))
                 continue
             seed = _seed(plan, scheme.label, levels)
             known[key] = Cell(len(known), own, scheme.label, levels, at, seed, *sampling[at], plan.world)
@@ -319,8 +319,3 @@ def _seed(plan: Plan, label: str, levels: dict[str, Value | None]) -> int:
         return plan.seed
     apart = [(name, value) for name, value in levels.items() if name not in plan.paired and value is not None]
     return derived_seed(plan.seed, apart + ([] if SCHEME in plan.paired else [(SCHEME, label)]))
-
-
-def _without_place(message: str) -> str:
-    """Remove the position from a message about generated text; the cell already names the override."""
-    return _SET_PLACE.sub("", message)

@@ -141,7 +141,7 @@ def _distributions(ids: pa.Array, quantities: dict[str, pa.Array]) -> pa.Table:
         columns = _fields(curve)
         if columns:
             parents, values = _flat(columns["value"])
-            own = {KEY: ids.take(parents), "quantity": _same(quantity, len(values)), "value": values}
+            own = {KEY: ids.take(parents), "quantity": pa.repeat(pa.scalar(quantity), len(values)), "value": values}
             pieces.append(
                 _table("distributions", len(values), {**own, "cumulative": pc.list_flatten(columns["cumulative"])})
             )
@@ -170,10 +170,6 @@ def _stations(ids: pa.Array, column: pa.Array | None) -> pa.Table:
     parents, stations = _flat(fields["stations"])
     own = {KEY: ids.take(runs.take(parents)), "cell": fields["name"].take(parents)}
     return _table(STATIONS, len(stations), {**_fields(stations), **own})
-
-
-def _same(text: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text), count)
 
 
 def _table(name: str, count: int, columns: dict[str, pa.Array | None]) -> pa.Table:

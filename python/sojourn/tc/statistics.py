@@ -54,7 +54,7 @@ def _statistics(queue: _Queue, handle: int, end_us: int) -> Document:
     kind, counts = scheme.algorithm, queue["counts"]
     parameters = {parameter.name: parameter.value for parameter in scheme.parameters()}
     dropped = sum(counts[name]["packets"] for name in ("dropped_overflow", "dropped_early", "dropped_flow"))
-    own = _OWN.get(kind, _internals)
+    own: Callable[[_Queue], dict[str, Any]] = _OWN.get(kind, lambda queue: {"internals": queue["internals"]})
     return {
         "kind": kind,
         "handle": f"{handle:x}:",
@@ -171,10 +171,6 @@ def _red(queue: _Queue) -> Document:
         "pdrop": _packets(queue, "dropped_overflow"),
         "other": 0,
     }
-
-
-def _choke(queue: _Queue) -> Document:
-    return {**_red(queue), "matched": int(queue["internals"]["matches"])}
 
 
 def _sfb(queue: _Queue) -> Document:
@@ -298,16 +294,11 @@ def _nothing(_: _Queue) -> Document:
     return {}
 
 
-def _internals(queue: _Queue) -> Document:
-    """What a kind that Linux does not have is known by here."""
-    return {"internals": queue["internals"]}
-
-
 _OWN: Final[dict[str, Callable[[_Queue], Document]]] = {
     "pfifo": _nothing,
     "bfifo": _nothing,
     "red": _red,
-    "choke": _choke,
+    "choke": lambda queue: {**_red(queue), "matched": int(queue["internals"]["matches"])},
     "sfb": _sfb,
     "sfq": _nothing,
     "codel": _codel,

@@ -20,20 +20,20 @@ from sojourn.stats import Floats
 class Controller(Protocol):
     """An algorithm in the fluid model; arrays have the shape (links,), the state has (states, links)."""
 
-    states: ClassVar[int]
+    states: ClassVar[int] = 1
     """Numbers of state that each link has."""
-    has_queue: ClassVar[bool]
+    has_queue: ClassVar[bool] = True
     """Whether the queue is a state; otherwise it is so short that its mean follows the rate at once."""
-    initial: ClassVar[float]
+    initial: ClassVar[float] = 0.0
     """The state that a run starts from."""
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
-        """Return the loss probability."""
-        ...
+        """Return the loss probability: by default the state."""
+        return np.asarray(np.clip(state[0], 0.0, 1.0), dtype=np.float64)
 
     def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
-        """Return the state's derivative, 1/s; `filling` is that of the queue, packets/s."""
-        ...
+        """Return the state's derivative, 1/s, by default 0; `filling` is that of the queue, packets/s."""
+        return np.zeros_like(state)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the queue, the used share of the capacity, and the state at which `p` is constant."""
@@ -42,7 +42,7 @@ class Controller(Protocol):
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Red:
+class Red(Controller):
     """RED: p from an average of the queue.
 
     `spaced`: losses are spread evenly over 1/p arrivals (RED's count), which makes their rate 2p/(1 + p).
@@ -54,10 +54,6 @@ class Red:
     w: float = 0.002
     gentle: bool = True
     spaced: bool = True
-
-    states: ClassVar[int] = 1
-    has_queue: ClassVar[bool] = True
-    initial: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if not (0 <= self.min_packets < self.max_packets and 0 < self.max_p <= 1 and 0 < self.w < 1):
@@ -88,20 +84,13 @@ class Red:
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pi:
+class Pi(Controller):
     """PI: p follows the queue's excess and its change."""
 
     a: float = 1.822e-5
     b: float = 1.816e-5
     q_ref_packets: float = 50.0
     tupdate_s: float = 1 / 160
-
-    states: ClassVar[int] = 1
-    has_queue: ClassVar[bool] = True
-    initial: ClassVar[float] = 0.0
-
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
-        return np.asarray(np.clip(state[0], 0.0, 1.0), dtype=np.float64)
 
     def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         rate = (self.a - self.b) / self.tupdate_s * (queue - self.q_ref_packets) + self.b * filling
@@ -113,7 +102,7 @@ class Pi:
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pie:
+class Pie(Controller):
     """PIE: PI of the queueing delay with gains that follow p (RFC 8033, section 4.2 and 5.1's steps)."""
 
     target_s: float = 0.015
@@ -121,14 +110,8 @@ class Pie:
     alpha: float = 0.125
     beta: float = 1.25
 
-    states: ClassVar[int] = 1
-    has_queue: ClassVar[bool] = True
-    initial: ClassVar[float] = 0.0
     _STEPS: ClassVar[Floats] = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
     _SCALES: ClassVar[Floats] = 1.0 / np.array([2048, 512, 128, 32, 8, 2, 1])
-
-    def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
-        return np.asarray(np.clip(state[0], 0.0, 1.0), dtype=np.float64)
 
     def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
         scale = self._SCALES[np.searchsorted(self._STEPS, state[0], side="right")]
@@ -142,7 +125,7 @@ class Pie:
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rem:
+class Rem(Controller):
     """REM: p exponential in a price of backlog and rate."""
 
     gamma: float = 0.001
@@ -150,10 +133,6 @@ class Rem:
     phi: float = 1.001
     b_ref_packets: float = 20.0
     tupdate_s: float = 0.002
-
-    states: ClassVar[int] = 1
-    has_queue: ClassVar[bool] = True
-    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.asarray(-np.expm1(-np.log(self.phi) * np.maximum(state[0], 0.0)), dtype=np.float64)
@@ -170,14 +149,12 @@ class Rem:
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Avq:
+class Avq(Controller):
     """AVQ: packets that do not fit into a slower virtual queue are lost; that queue is short for the link's delay."""
 
     gamma: float = 0.98
     alpha: float = 0.15
 
-    states: ClassVar[int] = 1
-    has_queue: ClassVar[bool] = True
     initial: ClassVar[float] = 1.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
@@ -196,15 +173,11 @@ class Avq:
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Codel:
+class Codel(Controller):
     """CoDel's control law: while the delay is above target, the rate of losses, sqrt(count)/interval, increases."""
 
     target_s: float = 0.005
     interval_s: float = 0.1
-
-    states: ClassVar[int] = 1
-    has_queue: ClassVar[bool] = True
-    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         losses = np.sqrt(np.maximum(state[0], 0.0)) / self.interval_s
@@ -228,7 +201,7 @@ class Codel:
 
 @by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class Threshold(Controller):
     """A threshold so low that the queue forms and drains within a round trip: p = rho^b (1 - rho)/(1 - rho^(b + 1)).
 
     That is the loss of a queue of Poisson arrivals with room for `q_th_packets` (Raina, Towsley and Wischik 2005).
@@ -238,7 +211,6 @@ class Threshold:
 
     states: ClassVar[int] = 0
     has_queue: ClassVar[bool] = False
-    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         rho = np.maximum(arriving / capacity, 1e-9)
@@ -251,9 +223,6 @@ class Threshold:
             np.exp(np.minimum(log, 0.0)) * (1 - safe) / (1 - np.exp(np.minimum(log, 0.0)) * safe),
         )
 
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
-        return np.zeros_like(state)
-
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
         low, high = np.full_like(p, 1e-6), np.full_like(p, 1e6)
         for _ in range(80):
@@ -264,18 +233,13 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class TailDrop:
+class TailDrop(Controller):
     """Tail drop: losses only when the buffer is full."""
 
     states: ClassVar[int] = 0
-    has_queue: ClassVar[bool] = True
-    initial: ClassVar[float] = 0.0
 
     def probability(self, state: Floats, queue: Floats, arriving: Floats, capacity: Floats) -> Floats:
         return np.zeros_like(queue)
-
-    def derivative(self, state: Floats, queue: Floats, filling: Floats, arriving: Floats, capacity: Floats) -> Floats:
-        return np.zeros_like(state)
 
     def steady(self, p: Floats, capacity: Floats) -> tuple[Floats, Floats, Floats]:
         return np.full_like(p, np.inf), np.ones_like(p), np.zeros((0, len(p)))

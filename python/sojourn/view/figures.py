@@ -33,10 +33,6 @@ class Figure:
     ----------
     name
         For ``sojourn plot --figure``.
-    is_there
-        Whether results have the data for it.
-    draw
-        Draws it, from the results and their ``plot``.
     caption
         What a report says below it; without one, reports leave it out.
     section

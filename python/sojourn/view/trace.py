@@ -264,7 +264,10 @@ def lte(*, duration: Time = "60 s", seed: int = 1, peak: Rate = "6 Mbit/s") -> T
         now = max(0.0, min(moved, 2 * most - moved))
     if not at_ms or at_ms[-1] == 0:
         raise ScenarioError(f"a trace of {duration} with seed {seed} has no opportunity; allowed: a longer one")
-    return Trace(f"lte seed {seed}", "".join(f"{at}\n" for at in [*at_ms[:-1], _end(duration, at_ms[-1])]))
+    return Trace(
+        f"lte seed {seed}",
+        "".join(f"{at}\n" for at in [*at_ms[:-1], max(to_ns("duration", duration) // 1_000_000, at_ms[-1], 1)]),
+    )
 
 
 def _poisson(draws: random.Random, rate: float, start_s: float) -> list[int]:
@@ -276,11 +279,6 @@ def _poisson(draws: random.Random, rate: float, start_s: float) -> list[int]:
             break
         found.append(int((start_s + at) * 1e3))
     return found
-
-
-def _end(duration: Time, last_ms: int) -> int:
-    """Return when the last opportunity is: at the end, so that the period is the duration."""
-    return max(to_ns("duration", duration) // 1_000_000, last_ms, 1)
 
 
 def starlink(*, duration: Time = "60 s", seed: int = 1) -> Trace:

@@ -56,16 +56,8 @@ class Experiment:
     ----------
     schemes
         Names and schemes, as tc writes them, among which the device switches.
-    packets
-        Arrivals in a window.
-    slots, slot_s
-        The number of slots, and the duration of each in seconds.
     design
         ``random``: each slot's scheme is drawn by itself; ``blocks``: every scheme once in each block of slots.
-    rtt_ms
-        Round-trip times, a client each.
-    demands
-        The smallest and the largest demand.
     """
 
     schemes: tuple[tuple[str, str], ...] = (

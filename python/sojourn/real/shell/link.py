@@ -94,13 +94,7 @@ class Link:
         self.given = {name: value for name, value in given.items() if value is not None}
 
     def scenario(self, *, title: str = "shell") -> Document:
-        """Return the scenario of this link in canonical form.
-
-        Raises
-        ------
-        SojournError
-            A value is wrong; the message names the option, and what is allowed.
-        """
+        """Return the scenario of this link in canonical form."""
         given = self.given
         if "down" not in given and "trace_down" not in given:
             raise RunError('--down is missing; allowed: a rate, as in --down "50 Mbit/s", or --trace-down FILE')

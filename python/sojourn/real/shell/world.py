@@ -57,8 +57,6 @@ class World:
     ----------
     configuration
         The device's configuration, with the ports ``port-a`` towards the server and ``port-b`` towards the client.
-    attached
-        Whether the far side is the network in which this process runs, in place of a host of its own.
     leftovers
         What a kill of this process would leave of results, as :func:`sojourn.plan.folder.leftovers` says it.
     ecn

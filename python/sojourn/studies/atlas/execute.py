@@ -58,11 +58,6 @@ def atlas(
     The folder gets plans, store, ``index.html``, a page a scheme in ``schemes/``, a page a need with its runs in
     ``needs/``, and ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated. Only networks of the
     given needs are run. `force` replaces plans that differ. `say` is called with a line at every step.
-
-    Raises
-    ------
-    SojournError
-        Fewer than two schemes, one label twice, a folder that cannot be written, failed runs.
     """
     chosen = tuple(schemes) or every_scheme()
     labels = [one.label for one in chosen]

@@ -58,11 +58,6 @@ def characterize(
     characterisations have five replications instead of ten, and fewer values of what varies. `with_cost` measures CPU
     time and memory (section 11). `force` replaces plans that differ, and writes into a folder with other files. `say`
     is called with a line at every step.
-
-    Raises
-    ------
-    SojournError
-        An impossible scheme or setting, a folder that cannot be written, failed runs.
     """
     common = setting or Setting()
     schemes = everyone(subject, against)

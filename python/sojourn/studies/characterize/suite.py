@@ -37,8 +37,6 @@ class Scenario:
         ``must``, ``should``, ``recommended`` or ``may`` (section 13).
     groups
         Titles of the groups of flows that have graphs of their own; empty: the run as a whole.
-    metrics, of_groups
-        Of the run in its table, and of the groups in theirs.
     vary
         Keys and values that vary, by name, in full and quick.
     largest_rtt_ms
@@ -51,8 +49,6 @@ class Scenario:
         Of the schemes, which varies; schemes without it are left out.
     level
         Writes a value of what varies for a reader.
-    rate_mbit_s
-        If the RFC names the rate.
     first
         The queue before the one under test varies: other parameters of a scheme, and the other schemes.
     """

@@ -54,10 +54,6 @@ class At:
 
     Parameters
     ----------
-    name
-        Of the condition; empty: there is one only.
-    values
-        Measured there.
     level
         Of the swept factor; NaN where none is swept.
     """
@@ -73,17 +69,11 @@ class Setting:
 
     Parameters
     ----------
-    subject, against, figure
-        Schemes; `figure`: all of the figure.
     points
         What was measured in the condition that the claim is about, at the points of a sweep in ascending order of its
         factor, or in the claim's own conditions for a comparison of conditions.
-    words
-        How to read the claim's words.
     others
         The conditions with which a comparison of conditions compares; several conditions count as one by their mean.
-    traffic
-        Flow and model of the place.
     """
 
     subject: tuple[str, ...]
@@ -163,10 +153,6 @@ def _ordered(claim: Claim, one: Setting, metric: str, *, is_lower: bool) -> Stat
     return _pairs(claim, one, metric, part)
 
 
-def _comparable(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _pairs(claim, one, metric, lambda subject, against: near(subject, against, one.words.margin))
-
-
 def _alike(claim: Claim, one: Setting, metric: str) -> Statement:  # noqa: ARG001 - one form for all
     of = one.values[metric]
     return every(near(of[a], of[b], one.words.margin) for a, b in combinations(one.subject, 2))
@@ -182,10 +168,6 @@ def _share(claim: Claim, excess: Floats, whole: Floats, margin: float) -> Statem
     if claim.bound != "at_least":
         bounds.append(Sign(high * whole - excess, is_strict=False))
     return every(bounds)
-
-
-def _lower_by(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _pairs(claim, one, metric, lambda s, a: _share(claim, a - s, a, one.words.margin))
 
 
 def _higher_by(claim: Claim, one: Setting, metric: str) -> Statement:
@@ -229,10 +211,6 @@ def _extreme(claim: Claim, one: Setting, metric: str, *, sign: float) -> Stateme
     )
 
 
-def _better(claim: Claim, one: Setting, metric: str) -> Statement:
-    return _ordered(claim, one, metric, is_lower=metric not in HIGHER_IS_BETTER)
-
-
 def _best(claim: Claim, one: Setting, metric: str) -> Statement:
     sign = 1.0 if metric in HIGHER_IS_BETTER else -1.0
     each = [every(_those_below(one, metric, scheme, one.against, sign)) for scheme in one.subject]
@@ -263,11 +241,15 @@ OF_SCHEMES: Final[Mapping[str, Maker]] = {
     "highest": partial(_ordered, is_lower=False),
     "nth_lowest": partial(_ranked, least=None),
     "among_lowest": partial(_ranked, least=0),
-    "lower_by": _lower_by,
+    "lower_by": lambda claim, one, metric: _pairs(
+        claim, one, metric, lambda s, a: _share(claim, a - s, a, one.words.margin)
+    ),
     "higher_by": _higher_by,
-    "comparable": _comparable,
+    "comparable": lambda claim, one, metric: _pairs(
+        claim, one, metric, lambda subject, against: near(subject, against, one.words.margin)
+    ),
     "alike": _alike,
-    "better": _better,
+    "better": lambda claim, one, metric: _ordered(claim, one, metric, is_lower=metric not in HIGHER_IS_BETTER),
     "best": _best,
     "below": _below,
     "equals": _equals,

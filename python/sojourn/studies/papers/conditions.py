@@ -44,11 +44,6 @@ class NotThereError(Exception):
 def places_of(claim: Claim, conditions: Sequence[Condition]) -> list[Place]:
     """Return the places in which a claim is judged, of the conditions that were run.
 
-    Raises
-    ------
-    NotThereError
-        If a condition that the claim needs was not run.
-
     Notes
     -----
     * A claim without a sweep is about its traffic in the study's tables.

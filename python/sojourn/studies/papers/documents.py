@@ -28,13 +28,7 @@ def is_ours(study: Path) -> bool:
 
 
 def folder() -> Path:
-    """Return the folder of papers: in a checkout of the sources a link to ``papers/``.
-
-    Raises
-    ------
-    SojournError
-        Where it is not there.
-    """
+    """Return the folder of papers: in a checkout of the sources a link to ``papers/``."""
     if not STUDIES.is_dir():
         raise SojournError(
             f"there are no papers at {STUDIES}: in a checkout of Sojourn's sources this is a link to papers/, which "
@@ -58,21 +52,7 @@ def located(given: str) -> tuple[str, Path]:
 
 
 def load(name: str, where: Path | None = None) -> Paper:
-    """Read a paper.
-
-    Parameters
-    ----------
-    name
-        The name of its folder.
-    where
-        The folder of papers; by default the package's.
-
-    Raises
-    ------
-    SojournError
-        If there is no such paper, or a document of it is wrong; the message names the file, the key and what is
-        allowed.
-    """
+    """Read a paper."""
     where = where or folder()
     place = where / name
     if not place.is_dir():

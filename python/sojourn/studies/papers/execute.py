@@ -75,12 +75,6 @@ class Measured:
         condition is run under every reading.
     modes
         Likewise: dAQM's inter-arrival time.
-    replications
-        Of every scheme.
-    conditions
-        Those that were run.
-    traces
-        The time series of figures.
     """
 
     raw: dict[Key, Raw]
@@ -245,13 +239,7 @@ def plan_of(
 
 
 def _variation(paper: Paper, reading: Reading, condition: Condition, scenario: str) -> Variation:
-    """Return the variation of a condition's plan with a point for each scheme, which stands on chosen links.
-
-    Raises
-    ------
-    SojournError
-        If a scheme stands on a link that the scenario does not have.
-    """
+    """Return the variation of a condition's plan with a point for each scheme, which stands on chosen links."""
     schemes = (*condition.schemes, *condition.beside)
     document = core.load(scenario, source=condition.name, sets=reading.sets_of(condition))
     own = {one["name"]: one["queue"] for one in document["links"]}

@@ -45,13 +45,7 @@ def trust(folder: Path) -> None:
 
 
 def package(folder: Path) -> ModuleType | None:
-    """Return a study's code, imported; None for a study without.
-
-    Raises
-    ------
-    SojournError
-        The study does not come with Sojourn, and nobody trusts it.
-    """
+    """Return a study's code, imported; None for a study without."""
     folder = folder.resolve()
     name = folder.name.replace("-", "_")
     file = folder / name / "__init__.py"

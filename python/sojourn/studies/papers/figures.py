@@ -50,13 +50,9 @@ class Figure:
         As the study calls it: ``Figure 6a``.
     title, shows
         What it is, and what the study shows there, in our words.
-    section, page
-        Of the study.
     kind
         ``dots``: a panel for each row and condition, the schemes in it; ``lines``: a panel for each row, a line for
         each scheme over the swept factor; ``series``: a panel for each scheme over time.
-    schemes
-        Ids or groups.
     rows
         Of the paper's rows, by name; empty: all.
     conditions
@@ -65,14 +61,10 @@ class Figure:
         What a condition must have; without `flow`, `model` or `at` any, without `sweep` none.
     constant
         Of `lines`: schemes that the swept factor does not concern, so that one point is their level everywhere.
-    log
-        Of `lines`: whether the swept factor has a logarithmic axis.
     series, every, replications
         Of `series`: which, the interval of samples, and of how many replications at most.
     judged
         Of `series`: whether claims are judged on them, so that they are run under every reading.
-    faint
-        Of `series`: schemes to be drawn in grey.
     last
         Of `series`: only this time at the end of the run is drawn; empty: all of it.
     readings
@@ -120,13 +112,7 @@ class Figure:
 
 
 def load(paper: Paper) -> tuple[Figure, ...]:
-    """Read a paper's ``figures.toml``; none without that file.
-
-    Raises
-    ------
-    SojournError
-        If it is wrong: which figure, what, and what is allowed.
-    """
+    """Read a paper's ``figures.toml``; none without that file."""
     file = paper.folder / FILE
     if not file.is_file():
         return ()
@@ -185,11 +171,6 @@ def of(figure: Figure, conditions: Sequence[Condition]) -> tuple[Condition, ...]
 
 def axis(levels: Sequence[str]) -> tuple[str, list[float]]:
     """Return points of a swept factor as numbers, and their unit.
-
-    Raises
-    ------
-    SojournError
-        If they are not numbers of one kind.
 
     Examples
     --------

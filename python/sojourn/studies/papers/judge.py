@@ -60,8 +60,6 @@ class Verdict:
 
     Parameters
     ----------
-    outcome
-        The outcome.
     replications
         If undecided: the number of replications that would decide it; None if that number is too large.
     why

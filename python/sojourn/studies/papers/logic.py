@@ -61,8 +61,6 @@ class Decision:
 
     Parameters
     ----------
-    truth
-        Whether it is true; None if it is undecided.
     replications
         The number of replications that would decide it if means and scatter stayed the same. None if it is decided,
         or if no number up to :data:`MANY` would decide it.

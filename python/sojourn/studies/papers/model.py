@@ -75,20 +75,12 @@ class Condition:
 
     Parameters
     ----------
-    name, title
-        The name in commands, and the title in reports.
     flow, model, sweep, at
         Which traffic of the study it is; `at` is a point of the sweep as it is printed (``20 %``).
     schemes, beside
         By id: those of its tables and figures, and others that claims need.
-    table
-        The one that prints it.
     append
         What is added to the text of schemes: by id, or by the name of the algorithm.
-    fixed
-        Schemes that nothing is added to.
-    sets
-        Overrides of the scenario.
     sizes
         In which it is run: ``quick``, ``full``.
     scenario
@@ -131,14 +123,8 @@ class Reading:
 
     Parameters
     ----------
-    name
-        For people.
-    values
-        By name of ``readings.toml``.
     is_run
         Whether it changes the simulation; otherwise it changes only the metrics or the judgement.
-    sets
-        Overrides of the scenario.
     scenario
         Of its own: a file in the paper's folder; empty: the paper's.
     conditions
@@ -170,14 +156,6 @@ class Study:
 
     Parameters
     ----------
-    folder
-        The folder with its documents.
-    title, source
-        For people.
-    groups
-        Groups of schemes by name.
-    rows, claims
-        Rows of its tables, and what it claims.
     labels
         What stands in reports for names of traffic, places and metrics in ``claims.toml``.
     """
@@ -206,18 +184,10 @@ class Paper(Study):
 
     Parameters
     ----------
-    scenario
-        Name of the bundled scenario.
-    replications
-        By ``quick`` and ``full``.
-    texts, printed
-        Of the schemes by id.
     other_texts
         Of the schemes by id, then by reading ``scheme``.
     figures
         Which group of schemes a figure compares.
-    published, conditions
-        Numbers, and what is run.
     readings
         The base first.
     open_readings

@@ -31,11 +31,6 @@ def run(runner: Runner, measured: Measured) -> Measured:
 
     They are run under the readings that are shown; a figure on which claims are judged under every reading of the
     simulation. `measured` gives their inter-arrival times and the largest number of replications.
-
-    Raises
-    ------
-    SojournError
-        If runs fail.
     """
     traces: Traces = {}
     raw, paper = dict(measured.raw), runner.paper

@@ -68,12 +68,6 @@ def dots(panels: Sequence[Sequence[Dots]], rows: Sequence[str], readings: Sequen
 
     Parameters
     ----------
-    panels
-        Rows of panels, of which the last may be shorter.
-    rows
-        Labels of the rows in every panel.
-    readings
-        Names of the readings, in the order of the panels' estimates.
     most
         Readings with a mark of their own; the means of others are ticks.
     """

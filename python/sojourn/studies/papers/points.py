@@ -26,11 +26,6 @@ _AMOUNT: Final = re.compile(r"([0-9.]+) ?([A-Za-z%/]*)")
 def listed(given: list[str] | Mapping[str, Any], where: str) -> list[str]:
     """Return the points of a sweep: a list, or ``{from = "10 ms", to = "90 ms", step = "5 ms", except = ["15 ms"]}``.
 
-    Raises
-    ------
-    SojournError
-        If it is neither.
-
     Examples
     --------
     >>> listed({"from": "10 ms", "to": "20 ms", "step": "5 ms", "except": ["15 ms"]}, "sweep")
@@ -128,8 +123,6 @@ def part_of(at: str, levels: Sequence[float]) -> list[int]:
     at
         ``0 % to 10 % of the range``, or ``50 % of the range``. The latter includes points within 10 % of the range
         on either side, and at least the nearest point.
-    levels
-        Of the swept factor, ascending.
 
     Examples
     --------

@@ -25,8 +25,6 @@ class Keeper:
 
     Parameters
     ----------
-    place
-        The folder; made when something is kept.
     made, found
         The number of results that were computed now, and that were stored before.
     """
@@ -49,13 +47,7 @@ class Keeper:
         return self.place / f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
     def find(self, what: str, of: Mapping[str, Any]) -> Document | None:
-        """Return a result that was stored before; None if it was not.
-
-        Raises
-        ------
-        SojournError
-            If the file cannot be read.
-        """
+        """Return a result that was stored before; None if it was not."""
         path = self.path(what, of)
         try:
             kept = nesting.loads_json(foreign.read_text(path, within=self.place), path)

@@ -24,13 +24,7 @@ _OF_RULE: Final = ("when", "set", "scenario")
 def conditions(
     runs: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]], sizes: Sequence[str], file: Path
 ) -> tuple[Condition, ...]:
-    """Return the conditions: those of the file, then the points of sweeps that are not among them.
-
-    Raises
-    ------
-    SojournError
-        Unknown and missing keys, two conditions of one name or of the same traffic.
-    """
+    """Return the conditions: those of the file, then the points of sweeps that are not among them."""
     found = []
     for one in runs.get("condition", ()):
         where = f"{file}: condition {one.get('name', 'without name')}"
@@ -99,11 +93,6 @@ def readings(
     """Return the readings, the base first, then those that are crossed with it.
 
     What a reading changes in the simulation is said by the ``[[rule]]`` whose values it has, and by its own ``set``.
-
-    Raises
-    ------
-    SojournError
-        Unknown keys, readings and conditions, and if there is no base.
     """
     rules = runs.get("rule", ())
     for number, rule in enumerate(rules, 1):

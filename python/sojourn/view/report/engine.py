@@ -27,12 +27,8 @@ def page(
 
     Parameters
     ----------
-    made
-        The version or build that made it.
     kind
         Of pages, beside the project's name above the title.
-    lead
-        A sentence below the title.
     top
         Parts between this and the facts, which are names and values.
     """
