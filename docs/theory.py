@@ -284,6 +284,7 @@ def stable() -> dict[str, Any]:
         "onsets": onsets(),
         "margins": table(["base RTT", "window", "delay margin (ms)", "growth (1/s)"], margins),
         "threshold": thresholds(),
+        "decays": decays(),
     }
 
 
@@ -336,6 +337,47 @@ def thresholds() -> str:
         axes.axhline(0, color=INK, linewidth=0.8)
         logarithmic(axes, "x")
     return "\n".join(found)
+
+
+def decays() -> str:
+    """Whether a disturbance dies out under a threshold: in the fluid model, and in the simulator."""
+    rows, at_s, steps = [], 20.0, 60
+    for q_th in (15, 50, 100):
+        for rtt_s in (0.01, 0.025, 0.05, 0.1, 0.2, 0.3):
+            step_s = max(rtt_s, 0.05)
+            end_s = at_s + 4 * rtt_s
+            text = f"threshold q_th {q_th}p"
+            link = Link(capacity_packets_s=6250.0, controller=controller(text)[0])
+            linear = stability.linearise(Fluid([link], [FlowClass(flows=50, base_rtt_s=rtt_s)]))
+            growth = float(stability.roots(linear)[0].real) * linear.delay_s
+            still = dumbbell(50, 75, 1e3 * rtt_s, 1).to_dict()
+            still |= {"duration": f"{end_s + steps * step_s} s", "warm_up": f"{at_s - 2} s"}
+            half = [{"at": f"{at_s} s", "rate": "37.5 Mbit/s"}, {"at": f"{end_s} s", "rate": "75 Mbit/s"}]
+            pair = [
+                sj.compare(sj.Network.from_dict(one), [text], replicates=20, seed=1, series=f"{step_s} s")
+                for one in (still, {**still, "changes": half})
+            ]
+            own = [one.series[one.series["name"] == "goodput_bit_s"] for one in pair]
+            level = [one.pivot(index="t_s", columns="replication", values="value") for one in own]
+            lost = 100 * (level[0] - level[1])[level[0].index > end_s] / 75e6
+            mean = lost.mean(axis=1)
+            after = next(t - end_s for t, value in mean.items() if value < mean.max() / 10)
+            rest = stats.estimate(lost.iloc[-steps // 4 :].mean().to_numpy())
+            spread = (pair[0].runs["queue_packets_sd"] / pair[0].runs["queue_packets_mean"]).mean()
+            rows.append(
+                [
+                    *(str(q_th), f"{1e3 * rtt_s:g} ms", f"{growth:+.2f}", f"{mean.max():.0f} %"),
+                    *(f"{after:.2f} s", f"{rest.mean:.1f} ± {rest.half_width or 0:.1f} %", f"{spread:.2f}"),
+                ]
+            )
+    heads = [
+        "threshold",
+        "base RTT",
+        "fluid: growth in a round trip",
+        "simulated: greatest loss",
+        "below a tenth after",
+    ]
+    return table([*heads, "at the end", "queue's coefficient of variation"], rows)
 
 
 def _sides(rtts: Floats, growth: list[float]) -> str:
