@@ -224,28 +224,32 @@ class Chaos(Lives):
         return self.flap([("device", "port-a"), ("device", "port-b")])
 
     def flap(self, ends: list[tuple[str, str]]) -> float:
-        """Set an interface down and up some times; the device must have seen it."""
+        """Set an interface down and up some times; the device must have seen it.
+
+        Linux tells of a lost carrier once a second at most, and not at all of one that is back by then.
+        """
         host, interface = self.random.choice(ends)
         lost = sum(port["link"]["lost"] for port in (self.last or {})["ports"])
-        times = self.random.randint(1, 4)
-        longest = 0.0
-        for _ in range(times):
+        count, times, longest = self.random.randint(1, 4), 0, 0.0
+        for _ in range(count):
             begun = time.monotonic()
             self.lab.run(host, "ip", "link", "set", interface, "down")
-            time.sleep(self.random.uniform(0.1, 1.5))
+            down_s = self.random.uniform(0.1, 1.8)
+            times += down_s > 1.1
+            time.sleep(down_s)
             self.lab.run(host, "ip", "link", "set", interface, "up")
             self.neighbours()
             longest = max(longest, time.monotonic() - begun)
-            # Linux tells of a lost carrier once a second at most, and not at all of one that is back by then.
             time.sleep(1.1)
         time.sleep(1)
         status = self.look()
         if status is None or sum(port["link"]["lost"] for port in status["ports"]) - lost < times:
             self.wrong(
-                f"{interface} of {host} was down {times} times: {status and [p['link'] for p in status['ports']]}"
+                f"{interface} of {host} was down {times} times for more than 1.1 s: "
+                f"{status and [p['link'] for p in status['ports']]}"
             )
         # The kernel says that a carrier is back up to a second later.
-        return times * (longest + 1)
+        return count * (longest + 1)
 
     def mtu(self) -> float:
         """The MTU changes at one end."""
