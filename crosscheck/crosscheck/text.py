@@ -88,21 +88,16 @@ def held_out(outcome: Outcome, run: int) -> str:
     )
 
 
+def _counts(counted: Tally) -> dict[str, Any]:
+    return {name: getattr(counted, name) for name in ("passed", "points", "too_few", "ceiling")}
+
+
 def held_out_document(outcome: Outcome, run: int) -> dict[str, Any]:
     """Return the shares of the held-out points as a document."""
     return {
         "run": run,
         "allowed_runs": heldout.ALLOWED,
-        "shares": [
-            {
-                "metric": key,
-                "passed": counted.passed,
-                "points": counted.points,
-                "too_few": counted.too_few,
-                "ceiling": counted.ceiling,
-            }
-            for key, counted in heldout.shares(outcome).items()
-        ],
+        "shares": [{"metric": key, **_counts(counted)} for key, counted in heldout.shares(outcome).items()],
     }
 
 
@@ -132,15 +127,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
             for row in outcome.rows
         ],
         "metrics": [
-            {
-                "metric": counted.title,
-                "passed": counted.passed,
-                "points": counted.points,
-                "too_few": counted.too_few,
-                "ceiling": counted.ceiling,
-                "needed": counted.needed,
-            }
-            for counted in outcome.metrics()
+            {"metric": counted.title, **_counts(counted), "needed": counted.needed} for counted in outcome.metrics()
         ],
         "left_out": [{"point": point.name, "reason": reason} for point, reason in outcome.left_out],
     }

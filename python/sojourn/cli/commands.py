@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sojourn.base import core
 from sojourn.base.core import SojournError
-from sojourn.cli.options import add_flag, add_jobs, add_json, add_number, add_out, add_seed, add_sets
+from sojourn.cli.options import add_flag, add_jobs, add_json, add_number, add_out, add_scenario, add_seed, add_sets
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
@@ -27,7 +27,7 @@ NONE: Final = "none"
 def add(verbs: Any) -> None:
     """Add the verbs ``run``, ``compare``, ``list``, ``demo``, ``report`` and ``schema`` to `verbs`."""
     one = verbs.add_parser("run", description="Run a scenario with the schemes that it names.")
-    _scenario_of(one)
+    add_scenario(one)
     _options_of(one, replicates="number of replications (default 1: no intervals)")
     add_flag(
         one,
@@ -46,7 +46,7 @@ def add(verbs: Any) -> None:
         "interruption.",
         epilog='example: sojourn compare dumbbell --aqm codel --aqm "red min 30p max 90p limit 1000p" --out results',
     )
-    _scenario_of(several)
+    add_scenario(several)
     several.add_argument(
         "--aqm",
         action="append",
@@ -96,14 +96,6 @@ def add(verbs: Any) -> None:
 
     described = verbs.add_parser("schema", description="Print the JSON Schema of scenario files.")
     described.set_defaults(command=schema)
-
-
-def _scenario_of(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="a scenario file (TOML or JSON), or a name that `sojourn list scenarios` shows",
-    )
 
 
 def _options_of(parser: argparse.ArgumentParser, *, replicates: str) -> None:

@@ -97,8 +97,12 @@ def comparison(results: Results) -> str:
     """Return the main metrics, a row for each scheme, or for each queue under test of each scheme."""
     names = [name for name in metrics.MAIN if name in results.metric_names()]
     names = [name for name in names if metrics.is_telling(frame_of_queues(results), name)]
+    return _means(results, results.labels, names)
+
+
+def _means(results: Results, labels: Sequence[str], names: Sequence[str]) -> str:
     columns = [metrics.find(name) for name in names]
-    rows = _of_queues(results, results.labels, names, lambda label, name: shown(results, label, name))
+    rows = _of_queues(results, labels, names, lambda label, name: shown(results, label, name))
     units = [column.shown_unit for column in columns]
     return _above(results, "scheme", [_short(column) for column in columns], units, rows)
 
@@ -106,13 +110,8 @@ def comparison(results: Results) -> str:
 def queues(results: Results) -> str:
     """Return the two queues of DualPI2, a row for each scheme that has them; empty where none has."""
     labels = with_two_queues(results)
-    if not labels:
-        return ""
     names = [name for name in metrics.QUEUES if name in results.metric_names()]
-    columns = [metrics.find(name) for name in names]
-    units = [column.shown_unit for column in columns]
-    rows = _of_queues(results, labels, names, lambda label, name: shown(results, label, name))
-    return _above(results, "scheme", [_short(column) for column in columns], units, rows)
+    return _means(results, labels, names) if labels else ""
 
 
 def groups(results: Results) -> str:
