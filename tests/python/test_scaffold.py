@@ -23,9 +23,11 @@ import words
 from shared import Command, script
 from sojourn.base import core, sources, whole_files
 from sojourn.base.core import SojournError
+from sojourn.cli import COMMANDS
 from sojourn.cli.new import said
 from sojourn.scaffold import kinds, write
 from sojourn.studies import papers
+from sojourn.view.figures import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("SOJOURN_TEST_SCAFFOLD")
@@ -467,6 +469,32 @@ def test_every_registered_algorithm_is_at_the_places_of_the_list() -> None:
         assert not missing, (name, missing)
         assert list((ROOT / "vectors").glob(f"{name}*.vec")), name
         assert (ROOT / "docs/images/algorithms" / f"{name}.png").is_file(), f"docs/pictures.py {name}"
+
+
+# Other moments and quantiles of what tests derive, and what only a busy machine has; lateness is counted by
+# tests/device. Nothing may come in here.
+UNDERIVED = {
+    *("dated_late_ms_mean", "late_ratio", "lateness_least_ms_mean", "lateness_ms_max", "lateness_ms_p99"),
+    *("flow_completion_s_p50", "flow_duration_s_mean", "flow_startup_s_p99", "interarrival_fine_ms_mode"),
+    *("page_load_s_p50", "page_load_s_p99", "queue_packets_p50", "queue_packets_sd", "sojourn_ms_sd"),
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "untested"),
+    [
+        (set(COMMANDS), set()),
+        ({figure.name for figure in FIGURES}, set()),
+        ({str(metric["name"]) for metric in core.metrics()}, UNDERIVED),
+    ],
+    ids=["subcommand", "figure", "metric"],
+)
+def test_what_is_registered_is_in_a_test(names: set[str], untested: set[str]) -> None:
+    files = [*ROOT.glob("tests/*/*.py"), *ROOT.glob("crates/**/tests.rs"), *ROOT.glob("crates/**/tests/**/*.rs")]
+    files.remove(Path(__file__))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    found = {*re.findall(r'"([a-z][a-z0-9_-]*)"', text), *re.findall(r"[a-z0-9]+_\w+", text)}
+    assert names - found == untested
 
 
 @pytest.mark.parametrize(
