@@ -461,7 +461,9 @@ def test_contributing_lists_the_places_of_the_command(of: str) -> None:
 
 def test_every_registered_algorithm_is_at_the_places_of_the_list() -> None:
     """The list is true of the algorithms that exist; fair queues have no file of their own."""
-    edited = sorted({one.file for one in kinds.kind("aqm").places if one.position} - {"crates/aqm/src/schemes.rs"})
+    # contract.rs has a test of its own, and some algorithms have no parameters.
+    elsewhere = {"crates/aqm/src/schemes.rs", "crates/aqm/tests/contract.rs"}
+    edited = sorted({one.file for one in kinds.kind("aqm").places if one.position} - elsewhere)
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in edited}
     for entry in core.aqms():
         name = str(entry["name"])
