@@ -226,9 +226,11 @@ def settings(name: str, preset: str) -> str:
     return f"`{values}`" if values else "the defaults"
 
 
-# Quantities, whose JSON Schema is a text; a link leads to their section.
-_SAME = ("packets", "rate", "loss", "jitter", "probability", "framing", "codepoint")
-QUANTITIES = {"time": "time", "data": "size", **{name: name for name in _SAME}}
+# Quantities, whose JSON Schema is a text; a link leads to their section. These are the first, in this order.
+_FIRST = ("time", "data", "packets", "rate", "loss", "jitter", "probability", "framing", "codepoint")
+_TEXTS = {name for name, one in json.loads(_native.schema())["$defs"].items() if one.get("type") == "string"}
+_OTHERS = sorted(name for name in _TEXTS.difference(_FIRST) if not name.endswith("_or_none"))
+QUANTITIES = {name: "size" if name == "data" else name for name in (*_FIRST, *_OTHERS)}
 WORDS = {
     "string": "text",
     "integer": "whole number",

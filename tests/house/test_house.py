@@ -57,6 +57,15 @@ def test_a_module_in_no_part_is_named(house: ModuleType) -> None:
         house.part_of("sojourn.fluxes")
 
 
+def test_hooks_run_what_make_quick_runs() -> None:
+    """A hook without its files fails for everyone who commits, and nothing else runs it."""
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    quick = re.search(r"(?m)^quick:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert quick
+    (tests,) = re.findall(r"(?m)^        entry: \.venv/(bin/python -m pytest .*)$", hooks)
+    assert f"\t$(BIN){tests.removeprefix('bin')}\n" in quick[1]
+
+
 @pytest.mark.parametrize(
     ("function", "calls", "message"),
     [

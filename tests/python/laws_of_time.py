@@ -138,6 +138,8 @@ def _slower_text(text: str, key: str) -> str:
     if key == "packets":
         gap, _, rest = text.partition(":")
         return f"{2 * int(gap)}:{rest}"
+    if key in {effect[name] for effect in core.link_effects() for name in ("key", "reverse")}:
+        return re.sub(r"[\d.]+ (ns|us|ms|s)\b", lambda found: _slower_text(found[0], ""), text)
     if unit in SECONDS:
         return f"{2 * round(amount(text, SECONDS) * 1e9)} ns"
     return f"{round(amount(text, BIT_S)) // 2} bit/s" if unit in BIT_S else text

@@ -82,6 +82,17 @@ def test_real_packets_with_impossible_values_are_told() -> None:
     assert "WARNING: impossible values were measured: mark_ratio of down is 1.5" in run.table()
 
 
+def test_what_every_effect_of_a_link_lost_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    outages = {"key": "outage", "count": "outage_lost", "metric": "link_outage_packets"}
+    effects = [*core.link_effects(), outages]
+    monkeypatch.setattr(core, "link_effects", lambda: effects)
+    found = {"link_losses_packets": 2.0, "link_outage_packets": 3.0, "link_duplicates_packets": 50.0}
+    assert outcome.lost_on_link(found) == 5.0
+    # Of a link without one of the effects, and without any.
+    assert outcome.lost_on_link({"link_losses_packets": 2.0, "link_outage_packets": None}) == 2.0
+    assert outcome.lost_on_link({"link_duplicates_packets": 50.0}) is None
+
+
 def state(packets: int) -> dict[str, Any]:
     """What the device shows after `packets` in each direction, and as many times and drops."""
     names = ("arrived", "forwarded", "marked", "dropped_overflow", "dropped_early", "dropped_flow")

@@ -81,8 +81,8 @@ fn path(scheme: Option<&str>) -> Path {
 /// As [`path`], over a link that loses, reorders and doubles.
 fn impaired(scheme: &str) -> Path {
     let mut path = path(Some(scheme));
-    let impairments =
-        Impairments { loss: "2%".parse().ok(), jitter: "1 ms".parse().ok(), duplicate: "2%".parse().ok() };
+    let loss = Impairments { loss: "2%".parse().ok(), ..Impairments::default() };
+    let impairments = Impairments { jitter: "1 ms".parse().ok(), duplicate: "2%".parse().ok(), ..loss };
     path.set_link(Link { impairments, ..Link::default() }, |name| Box::new(Stream::seeded(name.len() as u64)));
     path
 }

@@ -25,7 +25,8 @@ pub(crate) use loss::Lossy;
 /// Gives all effects to the macro `$then`, behind what is `$given` to it in braces. An entry has a key, the key of the other
 /// direction, the type of the value (and its name in the JSON Schema, unless another entry gave it), then
 ///
-/// * `state`: the type of its state, the stream of its random numbers, and what it counts;
+/// * `state`: the type of its state, the stream of its random numbers, and what it counts, which ends in `lost` where these
+///   packets do not arrive;
 /// * `there`, `back`, `device`, `counted`: the descriptions of a scenario's keys, the device's key, and the device's count;
 /// * `metric`: name, title, which values are better, and what it means;
 /// * `words`: what a report calls it;

@@ -88,11 +88,8 @@ fn links() -> Vec<(&'static str, Between)> {
     let steps =
         "trace = { rates = [[\"0 s\", \"8 Mbit/s\"], [\"300 ms\", \"0 bit/s\"], [\"350 ms\", \"2500 kbit/s\"], \
                  [\"500 ms\", \"21700 kbit/s\"]] }";
-    let all = Impairments {
-        loss: "gemodel 3% 20%".parse().ok(),
-        jitter: "4 ms normal".parse().ok(),
-        duplicate: "2%".parse().ok(),
-    };
+    let loss = Impairments { loss: "gemodel 3% 20%".parse().ok(), ..Impairments::default() };
+    let all = Impairments { jitter: "4 ms normal".parse().ok(), duplicate: "2%".parse().ok(), ..loss };
     let change = |at_ms: u64| LinkChange { at: Instant::ZERO + Span::from_millis(at_ms), ..LinkChange::default() };
     let changes = vec![
         LinkChange { rate: Some(BitRate::from_bit_s(3_000_000)), every: Some(Span::from_secs(2)), ..change(500) },

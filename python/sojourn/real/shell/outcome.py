@@ -156,7 +156,7 @@ class Outcome:
                 whole(found["arrivals_packets"]),
                 whole(found["drops_packets"]),
                 whole(found["marks_packets"]),
-                whole(found["link_losses_packets"]),
+                whole(lost_on_link(found)),
                 ms(least, 1e3),
                 ms(most, 1e3),
                 ms(way.lateness_s["p99_s"], 1e3),
@@ -198,9 +198,10 @@ class Outcome:
         ]
         counts = [way.metrics for way in self.ways.values()]
         arrived = sum(int(found["offered"] or 0) for found in counts)
-        dropped = sum(int(found["drops_packets"] or 0) + int(found["link_losses_packets"] or 0) for found in counts)
+        lost = sum(int(lost_on_link(found) or 0) for found in counts)
+        dropped = sum(int(found["drops_packets"] or 0) for found in counts) + lost
         forwarded = sum(int(found["forwarded"] or 0) for found in counts)
-        delivered = forwarded - sum(int(found["link_losses_packets"] or 0) for found in counts)
+        delivered = forwarded - lost
         for queue in queues:
             del queue["metrics"]["forwarded"], queue["metrics"]["offered"]
         return {
@@ -252,6 +253,13 @@ class Outcome:
                 },
             },
         )
+
+
+def lost_on_link(found: Mapping[str, float | None]) -> float | None:
+    """Return the packets that the link lost, of the effects whose count says so; None if it has none of them."""
+    metrics = [effect["metric"] for effect in core.link_effects() if effect["count"].endswith("lost")]
+    counts = [count for count in map(found.get, metrics) if count is not None]
+    return sum(counts) if counts else None
 
 
 def _of_way(way: DirectionOutcome) -> dict[str, Any]:

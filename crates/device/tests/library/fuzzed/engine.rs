@@ -153,11 +153,8 @@ fn link(kind: usize) -> Link {
     let change = |at_ms: u64| LinkChange { at: Instant::ZERO + Span::from_millis(at_ms), ..LinkChange::default() };
     match kind {
         1 => {
-            let impairments = Impairments {
-                loss: "gemodel 20% 30%".parse().ok(),
-                jitter: "3 ms".parse().ok(),
-                duplicate: "20%".parse().ok(),
-            };
+            let loss = Impairments { loss: "gemodel 20% 30%".parse().ok(), ..Impairments::default() };
+            let impairments = Impairments { jitter: "3 ms".parse().ok(), duplicate: "20%".parse().ok(), ..loss };
             Link { impairments, framing: "atm overhead 10".parse().ok(), ..Link::default() }
         }
         2 => Link { trace: trace("0\n0\n3\n4\n4\n9\n"), ..Link::default() },
