@@ -122,7 +122,7 @@ OWN = {
     "plan.query": "schemas of files that were compared with the manifest",
     "plan.store": "its lock, and metadata of a part that was compared with the manifest",
     "plugins.compiled": "its own", "view.report.engine": "the package",
-    "scaffold.kinds": "the package", "scaffold.outside": "the package",
+    "scaffold.kinds": "the package", "scaffold.outside": "the package", "base.lazy": "the package",
     "scaffold.write": "the checkout it writes into", "plugins.loading": "what its parent writes",
     "plugins.confined": "what its parent writes",
     "real.shell.carry": "its programs' output", "real.shell.doctor": "/proc", "real.shell.emulation": "/dev/null",
