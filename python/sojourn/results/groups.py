@@ -104,7 +104,9 @@ def verdict(results: Results) -> str:
         _cost(results, best, base, bulk),
     ]
     if same := [label for label in level if label != best]:
-        sentences.append(f"{listed(same)} {'does' if len(same) == 1 else 'do'} as well for “{small.name}”.")
+        sentences.append(
+            f"{listed(same)} {'is' if len(same) == 1 else 'are'} not significantly different for “{small.name}”."
+        )
     if unsure := _unsure(results, best, small, level):
         sentences.append(
             f"The difference to {listed(unsure)} is not significant with {results.replications} replications."
