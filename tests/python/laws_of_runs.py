@@ -90,7 +90,7 @@ def _changed_by(case: Case, watch: Callable[[Document], Document], written: Docu
 
 def _has_equal_receivers(document: Document) -> bool:
     groups = {one["name"] for one in document["nodes"] if one.get("count", 1) > 1}
-    return any(flow["to"] in groups for flow in document["flows"])
+    return any(flow["to"] in groups and flow.get("count", 1) > 1 for flow in document["flows"])
 
 
 @law(
