@@ -7,7 +7,7 @@ same command continues.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ def plan_of(scheme: Mapping[str, Any]) -> tune.Plan:
         minimise=(DELAY,),
         maximise=(GOODPUT,),
         train=tuple(networks()[0]),
-        trials=PROTOCOL["trials"],
+        trials=scheme.get("trials", PROTOCOL["trials"]),
         replications=PROTOCOL["replications"],
         fresh=PROTOCOL["fresh"],
         seed=PROTOCOL["seed"],
@@ -103,22 +103,12 @@ class Judge:
 def chosen(scheme: Mapping[str, Any], judge: Judge) -> str:
     """The parameters that the protocol chooses: on fresh replications of the training networks."""
     found = tune.run(plan_of(scheme), OUT / scheme["id"], jobs=JOBS, progress=False)
-    scored = []
-    for trial in found.candidates:
-        values = {
-            measure: float(
-                np.mean(
-                    [
-                        np.log(found.final[trial.text, each.label][measure].mean() / reference)
-                        for each, reference in zip(
-                            found.settings(held_out=False), judge.means(REFERENCE, measure), strict=True
-                        )
-                    ]
-                )
-            )
-            for measure in MEASURES
-        }
-        scored.append((values[DELAY], values[GOODPUT], trial.text))
+    return best([trial.text for trial in found.candidates], judge)
+
+
+def best(texts: Iterable[str], judge: Judge) -> str:
+    """Of some candidates, the one with the least delay among those with enough goodput, else the most goodput."""
+    scored = [(*(float(judge.scores(text, measure).mean()) for measure in MEASURES), text) for text in texts]
     able = [one for one in scored if one[1] >= PROTOCOL["least_goodput"]]
     return min(able)[2] if able else max(scored, key=lambda one: one[1])[2]
 

@@ -18,7 +18,7 @@ from sojourn.stats import Estimate
 from sojourn.studies.atlas import page
 from sojourn.studies.atlas.needs import NEEDS, SCENARIOS, Need
 from sojourn.studies.atlas.ranks import Atlas, Cell, ranked
-from sojourn.studies.characterize import cost, plans
+from sojourn.studies.characterize import cost, fronts, plans
 from sojourn.studies.characterize.execute import run_all
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import Found
@@ -69,12 +69,16 @@ def atlas(
     place = Path(out)
     documents: list[tuple[Scenario, Plan]] = []
     wanted = {need.section for need in needs}
-    for scenario in (one for one in SCENARIOS if one.section in wanted):
-        plan = plans.document(scenario, common, chosen, is_quick=True, warm_up_s=WARM_UP_S, replications=replications)
-        if plan is not None:
-            documents.append((scenario, plan))
+    own = [one for one in SCENARIOS if one.section in wanted]
+    for scenarios, given in ((own, chosen), (fronts.scenarios(own), fronts.POINTS)):
+        for scenario in scenarios:
+            plan = plans.document(
+                scenario, common, given, is_quick=True, warm_up_s=WARM_UP_S, replications=replications
+            )
+            if plan is not None:
+                documents.append((scenario, plan))
     found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
-    whole = _ranked(chosen, needs, found, replications)
+    whole = replace(_ranked(chosen, needs, found, replications), fronts=fronts.judged(found))
     if with_cost:
         whole = _with_cost(whole, say)
     frame = whole.frame()

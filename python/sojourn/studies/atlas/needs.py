@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from sojourn.results.metrics import quantity
-from sojourn.stats import EXACT, Floats, Quantity
+from sojourn.stats import EXACT, Quantity
 from sojourn.studies.characterize.networks import Group
-from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found
+from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Values, reading, unequal, worst
 from sojourn.studies.characterize.suite import SUITE, Scenario, mild, of, tcp
 
 _RATES: Final = ("2 Mbit/s", "20 Mbit/s", "100 Mbit/s")
@@ -43,13 +40,16 @@ OWN: Final = (
            Group("bulk", 4, _CUBIC, rtt_ms=40.0)),
         vary=lambda *_: {"rate": ["links.bottleneck.rate", *_RATES]}, largest_rtt_ms=200.0,
     ),
+    Scenario(
+        "large", "", "A large bandwidth-delay product", "What do few flows carry on a fast and long path?",
+        of("large", "four CUBIC flows at 100 Mbit/s with a base RTT of 200 ms",
+           Group("bulk", 4, _CUBIC, rtt_ms=200.0)),
+        largest_rtt_ms=200.0, rate_mbit_s=100.0,
+    ),
 )  # fmt: skip
 """Networks that RFC 7928 does not have."""
 
 SCENARIOS: Final = (*(one for one in SUITE if not one.parameter), *OWN)
-
-Values = Callable[[Found, str], Floats]
-"""One number a run of a scheme, in the order of replications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,51 +70,34 @@ class Need:
     of: Quantity = EXACT
 
 
-def _of(metric: str, scale: float = 1.0, level: int = 0, **where: str) -> Values:
-    """Return what reads a metric at the level of this number, of a ``group`` or ``phase``."""
-    return lambda found, label: found.values(label, metric, found.levels[level], **where) * scale
-
-
-def _share(found: Found, label: str) -> Floats:
-    """Return the larger of the two flows' goodputs at the second base RTT, divided by the smaller."""
-    first, second = (found.values(label, GOODPUT, found.levels[1], group=name) for name in ("first", "second"))
-    ratio = np.divide(second, first, out=np.full(second.shape, np.nan), where=(first > 0) & (second > 0))
-    unequal: Floats = np.maximum(ratio, 1 / ratio)
-    return unequal
-
-
-def _worst(found: Found, label: str) -> Floats:
-    """Return the largest mean delay of all rates."""
-    worst: Floats = np.stack([found.values(label, DELAY, level) for level in found.levels]).max(axis=0)
-    return worst
-
-
 NEEDS: Final = (
     Need("delay", "low delay", "mean queueing delay under medium congestion (RFC 7928, 8.2.3)", "8.2.2", "ms",
-         True, _of(DELAY, level=1)),
+         True, reading(DELAY, level=1)),
     Need("goodput", "high goodput", "goodput under mild congestion (8.2.2)", "8.2.2", "Mbit/s",
-         False, _of(GOODPUT, 1e-6, level=0), 2),
+         False, reading(GOODPUT, 1e-6, level=0), 2),
     Need("tail", "low tail of delay", "99th percentile of the delay under heavy congestion (8.2.4)", "8.2.2", "ms",
-         True, _of("sojourn_ms_p99", level=2), of=quantity("sojourn_ms_p99")),
+         True, reading("sojourn_ms_p99", level=2), of=quantity("sojourn_ms_p99")),
     Need("sparse", "calls", "99th percentile of a call's delay variation in the traffic mix (9.1)", "9.1", "ms",
-         True, _of("delay_variation_ms_p99", group="voip")),
+         True, reading("delay_variation_ms_p99", group="voip")),
     Need("web", "web pages", "mean page load time beside video and a download (7.2, case IV)", "7.2-IV", "s",
-         True, _of("page_load_s_mean", group="web"), 2),
+         True, reading("page_load_s_mean", group="web"), 2),
     Need("short", "short transfers", "completion time of 50 segments beside a long flow (5.1.2)", "5.1.2", "s",
-         True, _of("flow_completion_s_mean", level=1, group="short"), 2),
+         True, reading("flow_completion_s_mean", level=1, group="short"), 2),
     Need("rtts", "fair over RTTs", "goodputs of flows of 20 and 100 ms, larger over smaller (6.2)", "6.2", "ratio",
-         True, _share, 2),
+         True, unequal, 2),
     Need("controls", "fair over controls", "Jain's index of NewReno, CUBIC and BBR flows", "controls", "",
-         False, _of("jain_index"), 3, quantity("jain_index")),
+         False, reading("jain_index"), 3, quantity("jain_index")),
     Need("flood", "floods", "goodput of TCP beside UDP at three quarters of the capacity (5.3)", "5.3b", "Mbit/s",
-         False, _of(GOODPUT, 1e-6, group="tcp"), 2),
+         False, reading(GOODPUT, 1e-6, group="tcp"), 2),
     Need("changing", "changing rate", "99th percentile of the delay at 10 Mbit/s (8.2.6)", "8.2.6-1", "ms",
-         True, _of("sojourn_ms_p99", phase="10 Mbit/s"), 0, quantity("sojourn_ms_p99")),
+         True, reading("sojourn_ms_p99", phase="10 Mbit/s"), 0, quantity("sojourn_ms_p99")),
     Need("small", "small buffers", "goodput with a tenth of the usual buffer", "small-buffer", "Mbit/s",
-         False, _of(GOODPUT, 1e-6), 2),
+         False, reading(GOODPUT, 1e-6), 2),
     Need("ecn", "ECN", "losses under mild congestion when all flows use ECN (4.5)", "ecn", "%",
-         True, _of("loss_ratio", 100.0), 3, quantity("loss_ratio").times(100.0)),
+         True, reading("loss_ratio", 100.0), 3, quantity("loss_ratio").times(100.0)),
     Need("tuning", "no tuning", "largest mean queueing delay at 2, 20 and 100 Mbit/s", "rates", "ms",
-         True, _worst),
+         True, worst(DELAY, lower=True)),
+    Need("large", "large paths", "goodput of four CUBIC flows at 100 Mbit/s and 200 ms", "large", "Mbit/s",
+         False, reading(GOODPUT, 1e-6)),
 )  # fmt: skip
 """Every need that a network measures, in the order of columns. Cost is measured apart."""

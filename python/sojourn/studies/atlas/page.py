@@ -13,6 +13,7 @@ from sojourn.studies.atlas import pictures
 from sojourn.studies.atlas.needs import Need
 from sojourn.studies.atlas.ranks import Atlas, Cell
 from sojourn.studies.characterize.networks import Setting
+from sojourn.studies.characterize.page import front_section
 from sojourn.view.report import page
 from sojourn.view.report.sections import Drawing, Section, tag
 
@@ -65,13 +66,14 @@ def overview(whole: Atlas, setting: Setting) -> str:
     sections = (
         Section("ranks", "Need by scheme", (ranked,), tables),
         *_tradeoff(whole),
+        *([front_section(whole.fronts)] if whole.fronts else []),
         Section("schemes", "Schemes", ("Each scheme has a page with its ranks.",), (links,)),
     )
     return page(
         f"Atlas of {len(labels)} AQM schemes",
         sections,
         kind="atlas",
-        lead="Every scheme with its defaults in seven networks of RFC 7928 and four more, one number for each need.",
+        lead="Every scheme with its defaults in seven networks of RFC 7928 and five more, one number for each need.",
         facts=(
             ("Bottleneck", f"{setting.rate_mbit_s:g} Mbit/s"),
             ("Base RTT", f"{setting.rtt_ms:g} ms"),

@@ -17,6 +17,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.results.tables import limits
 from sojourn.stats import EXACT, Estimate, Floats, Quantity
 from sojourn.studies.atlas.needs import Need
+from sojourn.studies.characterize.fronts import Judged
 
 _SIGNIFICANT: Final = 0.05
 _COLUMNS: Final = (
@@ -67,6 +68,8 @@ class Atlas:
     replications: int
     runs: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
     """What the cells are the means of: a value a run, by need, then by label."""
+    fronts: tuple[Judged, ...] = ()
+    """Where the schemes lie beside the front of tail drop, by class of networks."""
 
     def ordered(self) -> list[str]:
         """Return the labels by the mean of their ranks, the best first."""

@@ -12,7 +12,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.plan import Plan, dumps, execute, expand, folder
 from sojourn.plan.store import Store
 from sojourn.results import notices, tables
-from sojourn.studies.characterize import cost, page, plans
+from sojourn.studies.characterize import cost, fronts, page, plans
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import Found
 from sojourn.studies.characterize.suite import SUITE, Scenario
@@ -72,13 +72,18 @@ def characterize(
             skipped[scenario.section] = f"no scheme has a parameter {scenario.parameter!r}"
         else:
             documents.append((scenario, plan))
+            for front in fronts.scenarios([scenario]):
+                own = plans.document(front, common, fronts.POINTS, is_quick=is_quick, warm_up_s=warm_up)
+                documents += [] if own is None else [(front, own)]
     found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
     costs: dict[str, cost.Cost] = {}
     if with_cost:
         say("section 11: CPU time and memory")
         costs = {one.label: cost.measure(one) for one in schemes if one.algorithm != TAIL_DROP.algorithm}
     names = {scenario.section: plan_file(scenario) for scenario, _ in documents}
-    whole = page.Characterisation(subject, common, found, costs, names, skipped)
+    # What the front has is of its own section of the page.
+    shown = tuple(one for one in found if one.scenario in scenarios)
+    whole = page.Characterisation(subject, common, shown, costs, names, skipped, fronts.judged(found))
     folder.write_text(place / PAGE, page.html(whole))
     return place / PAGE
 

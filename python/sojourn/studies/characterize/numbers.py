@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -108,3 +108,34 @@ class Found:
             curve = mean_share(every[every["scheme"] == label])
             if curve is not None:
                 yield label, curve
+
+
+Values = Callable[[Found, str], Floats]
+"""One number a run of a scheme, in the order of replications."""
+
+
+def reading(metric: str, scale: float = 1.0, level: int = 0, **where: str) -> Values:
+    """Return what reads a metric at the level of this number, of a ``group`` or ``phase``."""
+    return lambda found, label: found.values(label, metric, found.levels[level], **where) * scale
+
+
+def worst(metric: str, *, lower: bool, scale: float = 1.0) -> Values:
+    """Return what reads the worst value of all levels."""
+
+    def read(found: Found, label: str) -> Floats:
+        every = [found.values(label, metric, level) for level in found.levels]
+        if not every or len({own.shape for own in every}) > 1:
+            return np.array([], dtype=np.float64)
+        stacked = np.stack(every)
+        of_all: Floats = (stacked.max(axis=0) if lower else stacked.min(axis=0)) * scale
+        return of_all
+
+    return read
+
+
+def unequal(found: Found, label: str, level: int = 1) -> Floats:
+    """Return the larger of the two flows' goodputs at the base RTT of this number, divided by the smaller."""
+    first, second = (found.values(label, GOODPUT, found.levels[level], group=name) for name in ("first", "second"))
+    ratio = np.divide(second, first, out=np.full(second.shape, np.nan), where=(first > 0) & (second > 0))
+    larger: Floats = np.maximum(ratio, 1 / ratio)
+    return larger

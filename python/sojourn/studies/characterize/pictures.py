@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from sojourn.results import metrics
 from sojourn.stats import Floats
+from sojourn.studies.characterize.fronts import Judged
 from sojourn.studies.characterize.numbers import Found
 from sojourn.view import charts
-from sojourn.view.canvas import WIDTH, Picture, is_wide, logarithmic, new_figure, points
+from sojourn.view.canvas import WIDTH, Picture, is_wide, label_spots, logarithmic, new_figure, points
 from sojourn.view.palette import INK, PAPER, RULE, Look, looks
 
 _COLUMNS: Final = 3
+_PLACES: Final = {"off": (charts.GOOD, "o"), "on": (charts.NEUTRAL, "s"), "behind": (charts.BAD, "v")}
+_FEW: Final = 6
+"""So many schemes have their names beside them."""
 
 
 def looks_of(found: Found) -> dict[str, Look]:
@@ -146,4 +151,30 @@ def over_factor(found: Found, names: tuple[str, ...]) -> Picture:
             axes.set_xlabel(found.factor or "")
             axes.set_ylabel(metric.heading)
         charts.legend(figure, every)
+    return figure
+
+
+def fronts(every: Sequence[Judged]) -> Picture:
+    """Draw the front of tail drop and the schemes beside it, a panel a class, by the means of the runs."""
+    with charts.panels(len(every), _COLUMNS, 0.9, 2.7) as (figure, panels):
+        for axes, one in zip(panels, every, strict=False):
+            line = np.array([[own[1].mean(), own[0].mean()] for own in one.points.values()])
+            axes.plot(*line.T, color=INK, linewidth=1, marker=".", markersize=5, label="tail drop, by its limit")
+            spots = {label: (float(own[1].mean()), float(own[0].mean())) for label, own in one.values.items()}
+            for place, (color, marker) in _PLACES.items():
+                own = np.array([spot for label, spot in spots.items() if one.standings[label].place == place])
+                if own.size:
+                    text = f"{place} the front" if place != "behind" else "behind it"
+                    axes.scatter(*own.T, s=22, marker=marker, color=color, linewidths=0, zorder=3, label=text)
+            logarithmic(axes, "y")
+            delay, goodput = (measure.name for measure, _ in one.of.measures[:2])
+            axes.set_xlabel(goodput)
+            axes.set_ylabel(delay)
+            charts.title(axes, one.of.title)
+        charts.legend(figure, panels)
+        if every and len(every[0].values) <= _FEW:
+            for axes, one in zip(panels, every, strict=False):
+                label_spots(
+                    figure, axes, {k: (float(v[1].mean()), float(v[0].mean())) for k, v in one.values.items()}
+                )
     return figure
