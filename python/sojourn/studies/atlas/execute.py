@@ -70,13 +70,11 @@ def atlas(
     documents: list[tuple[Scenario, Plan]] = []
     wanted = {need.section for need in needs}
     own = [one for one in SCENARIOS if one.section in wanted]
-    for scenarios, given in ((own, chosen), (fronts.scenarios(own), fronts.POINTS)):
-        for scenario in scenarios:
-            plan = plans.document(
-                scenario, common, given, is_quick=True, warm_up_s=WARM_UP_S, replications=replications
-            )
-            if plan is not None:
-                documents.append((scenario, plan))
+    given = [(one, chosen) for one in own] + [(one, fronts.points(one, common)) for one in fronts.scenarios(own)]
+    for scenario, these in given:
+        plan = plans.document(scenario, common, these, is_quick=True, warm_up_s=WARM_UP_S, replications=replications)
+        if plan is not None:
+            documents.append((scenario, plan))
     found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
     whole = replace(_ranked(chosen, needs, found, replications), fronts=fronts.judged(found))
     if with_cost:

@@ -11,11 +11,10 @@ from sojourn.model.scheme import Scheme
 from sojourn.results.metrics import quantity
 from sojourn.stats import Floats
 from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
+from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import GOODPUT, Found, Values, reading, unequal, worst
 from sojourn.studies.characterize.suite import Scenario
 
-POINTS: Final = tuple(Scheme(fifo(limit), fifo(limit)) for limit in LIMITS)
-"""Tail drop with each limit; it has the same in every network of a class."""
 _P99: Final = "sojourn_ms_p99"
 _TAIL: Final = Measure("p99 delay (ms)", lower=True, of=quantity(_P99))
 _CARRIED: Final = Measure("goodput (Mbit/s)", lower=False)
@@ -26,11 +25,11 @@ _WORST: Final = ((_TAIL, worst(_P99, lower=True)), (_CARRIED, worst(GOODPUT, low
 class Class:
     """A class of networks: a scenario, and the measures that are judged together, each with what reads it.
 
-    The first two are drawn: a delay, and a goodput.
+    `about` is of the networks. The first two measures are drawn: a delay, and a goodput.
     """
 
-    name: str
     title: str
+    about: str
     section: str
     measures: tuple[tuple[Measure, Values], ...]
 
@@ -43,23 +42,23 @@ def _one(level: int = 0, **where: str) -> tuple[tuple[Measure, Values], ...]:
 
 
 CLASSES: Final = (
-    Class("bulk", "one number of bulk flows (8.2.3)", "8.2.2", _one(1)),
-    Class("flows", "few and many flows (8.2.2 to 8.2.4)", "8.2.2", _WORST),
-    Class("bursts", "bursts: web and video beside bulk (7.2, case IV)", "7.2-IV",
+    Class("one load", "one number of bulk flows (8.2.3)", "8.2.2", _one(1)),
+    Class("few and many flows", "three numbers of bulk flows (8.2.2 to 8.2.4)", "8.2.2", _WORST),
+    Class("bursts", "web and video beside bulk (7.2, case IV)", "7.2-IV",
           (*_one(group="bulk"), (Measure("page load (s)", lower=True), reading("page_load_s_mean", group="web")))),
-    Class("short", "a short transfer beside a long flow (5.1.2)", "5.1.2",
+    Class("short transfers", "a short transfer beside a long flow (5.1.2)", "5.1.2",
           (*_one(1), (Measure("completion (s)", lower=True),
                       reading("flow_completion_s_mean", level=1, group="short")))),
-    Class("rtts", "unequal base RTTs, 5 to 560 ms (6.2)", "6.2",
+    Class("unequal RTTs", "two flows, of 100 ms and of 5 to 560 ms (6.2)", "6.2",
           (*_WORST, (Measure("ratio of goodputs", lower=True), unequal))),
-    Class("changing", "rate changing between 100 and 10 Mbit/s (8.2.6)", "8.2.6-1",
+    Class("changing rate", "100 and 10 Mbit/s by turns of 20 s (8.2.6)", "8.2.6-1",
           ((_TAIL, reading(_P99, phase="10 Mbit/s")), (_CARRIED, reading(GOODPUT, 1e-6, phase="100 Mbit/s")))),
-    Class("mix", "calls beside web, video and bulk (9.1)", "9.1",
+    Class("calls", "calls beside web, video and bulk (9.1)", "9.1",
           ((Measure("delay variation of the call, p99 (ms)", lower=True),
             reading("delay_variation_ms_p99", group="voip")),
            (_CARRIED, reading(GOODPUT, 1e-6, group="bulk")))),
-    Class("rates", "links of 2, 20 and 100 Mbit/s", "rates", _WORST),
-    Class("large", "a large bandwidth-delay product", "large", _one()),
+    Class("several rates", "links of 2, 20 and 100 Mbit/s", "rates", _WORST),
+    Class("large BDP", "100 Mbit/s with a base RTT of 200 ms", "large", _one()),
 )  # fmt: skip
 """Every class; the last two have networks that RFC 7928 does not have."""
 
@@ -82,6 +81,13 @@ def scenarios(of: Sequence[Scenario]) -> Iterator[Scenario]:
             yield replace(one, section=f"{one.section}-front")
 
 
+def points(scenario: Scenario, common: Setting) -> tuple[Scheme, ...]:
+    """Return tail drop with each limit up to the first above the buffer of a scenario: longer queues do not fill."""
+    buffer = scenario.setting(common).buffer(scenario.largest_rtt_ms)
+    last = next((limit for limit in LIMITS if limit > buffer), LIMITS[-1])
+    return tuple(Scheme(fifo(limit), fifo(limit)) for limit in LIMITS if limit <= last)
+
+
 def judged(found: Sequence[Found]) -> tuple[Judged, ...]:
     """Judge the schemes of each class whose scenario and front were run, with Holm's correction over the schemes."""
     by_section = {one.scenario.section: one for one in found}
@@ -90,7 +96,7 @@ def judged(found: Sequence[Found]) -> tuple[Judged, ...]:
         own, front = by_section.get(one.section), by_section.get(f"{one.section}-front")
         if own is None or front is None:
             continue
-        points = {limit: _values(one, front, fifo(limit)) for limit in LIMITS}
+        points = {limit: _values(one, front, fifo(limit)) for limit in LIMITS if fifo(limit) in front.labels}
         values = {label: _values(one, own, label) for label in own.labels}
         shape = points[LIMITS[0]][0].shape
         values = {label: each for label, each in values.items() if {part.shape for part in each} == {shape}}
@@ -113,13 +119,13 @@ def told(one: Standing | None) -> str:
 def sentence(every: Sequence[Judged], label: str) -> str:
     """Return in which classes a scheme lies off the front, on it and behind it."""
     own = {one.of.title: one.standings[label].place for one in every if label in one.standings}
-    words = {"off": "off it", "on": "not shown to be off it", "behind": "behind it"}
+    words = {"off": "off it", "on": "on it", "behind": "behind it"}
     parts = [
         f"{text} in {listed(names)}"
         for place, text in words.items()
         if (names := [title for title, where in own.items() if where == place])
     ]
-    return f"Beside the front of tail drop with {LIMITS[0]} to {LIMITS[-1]} packets, {label} lies {'; '.join(parts)}."
+    return f"Beside the front of tail drop with small and large buffers, {label} lies {'; '.join(parts)}."
 
 
 def _values(one: Class, found: Found, label: str) -> list[Floats]:

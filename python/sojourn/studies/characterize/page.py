@@ -57,7 +57,7 @@ def html(whole: Characterisation) -> str:
     found = Section("found", "What was found", (), (items(_headlines(whole)),))
     return filled(
         f"{subject.label} by RFC 7928",
-        (found, *_sections(whole)),
+        (found, *([front_section(whole.fronts)] if whole.fronts else []), *_sections(whole)),
         kind="characterisation",
         lead=(
             f"{about['title']}: {about['summary']}. This page characterises it by the "
@@ -119,15 +119,17 @@ def front_section(fronts: Sequence[Judged]) -> Section:
         for label in sorted(labels, key=lambda label: -off[label])
     ]
     text = (
-        "A queue of tail drop with a limit of few packets has a short delay, too, and loses goodput for it. Here it "
-        f"has each of {len(LIMITS)} limits, {LIMITS[0]} to {LIMITS[-1]} packets, and one limit for all networks of a "
-        "class. A scheme is off this front if no limit, and no mixture of neighbouring limits, is as good in every "
-        "measure of the class: compared with each, it is better in one measure at least, by more than 1 %. It is "
-        "behind the front if a limit is better in a measure, and worse in none, by more than 1 %. Both are at the "
-        "5 % level after Holm's correction over the schemes. Of a scheme on the front, these runs do not show that "
-        "it does what a buffer does not.",
+        "A short queue of tail drop has little delay, too, and loses goodput for it. Here it has limits from "
+        f"{LIMITS[0]} packets to above the bandwidth-delay product, and one limit for all networks of a class. A "
+        "scheme is off this front if no limit, and no mixture of neighbouring limits, is as good in every measure of "
+        "the class: compared with each, it is better in one measure at least, by more than 1 %. It is behind the "
+        "front if a limit is better in a measure, and worse in none, by more than 1 %. Both are at the 5 % level "
+        "after Holm's correction over the schemes. Of a scheme on the front, these runs do not show that it does "
+        "what a buffer does not.",
         "Measures: "
-        + "; ".join(f"{one.of.title}: {listed([each.name for each, _ in one.of.measures])}" for one in fronts)
+        + "; ".join(
+            f"{one.of.title} ({one.of.about}): {listed([each.name for each, _ in one.of.measures])}" for one in fronts
+        )
         + ".",
     )
     return Section(
@@ -152,8 +154,6 @@ def _sections(whole: Characterisation) -> Iterator[Section]:
         yield _scenario(whole, one)
     for make in waiting.values():
         yield make(whole)
-    if whole.fronts:
-        yield front_section(whole.fronts)
 
 
 def _order(section: str) -> tuple[int, ...]:

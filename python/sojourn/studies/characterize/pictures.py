@@ -165,7 +165,9 @@ def fronts(every: Sequence[Judged]) -> Picture:
                 own = np.array([spot for label, spot in spots.items() if one.standings[label].place == place])
                 if own.size:
                     text = f"{place} the front" if place != "behind" else "behind it"
-                    axes.scatter(*own.T, s=22, marker=marker, color=color, linewidths=0, zorder=3, label=text)
+                    axes.scatter(
+                        own[:, 0], own[:, 1], s=22, marker=marker, color=color, linewidths=0, zorder=3, label=text
+                    )
             logarithmic(axes, "y")
             delay, goodput = (measure.name for measure, _ in one.of.measures[:2])
             axes.set_xlabel(goodput)
