@@ -256,7 +256,7 @@ def test_where_every_other_candidate_is_a_trade_the_scheme_as_given_stays(small_
     )
     assert len(found.candidates) > 2
     assert found.best.text == "pfifo limit 10p"
-    (sentence,) = page.headlines(found)
+    sentence, _ = page.headlines(found)
     assert "the scheme as given" in sentence
 
 

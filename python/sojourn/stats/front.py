@@ -59,6 +59,15 @@ class Standing:
     p_behind: float
     limit: int
 
+    def __str__(self) -> str:
+        match self.place:
+            case "off":
+                return f"off (p = {self.p_off:.1g})"
+            case "behind":
+                return f"behind {fifo(self.limit)} (p = {self.p_behind:.1g})"
+            case _:
+                return "on"
+
 
 def fifo(limit: int) -> str:
     """Return the scheme of a point."""

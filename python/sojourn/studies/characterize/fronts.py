@@ -105,17 +105,6 @@ def judged(found: Sequence[Found]) -> tuple[Judged, ...]:
     return tuple(made)
 
 
-def told(one: Standing | None) -> str:
-    """Return where a scheme lies, with the p-value, or the limit that is better."""
-    if one is None:
-        return "–"
-    return {
-        "off": f"off ({one.p_off:.1g})",
-        "on": "on",
-        "behind": f"behind {one.limit} packets ({one.p_behind:.1g})",
-    }[one.place]
-
-
 def sentence(every: Sequence[Judged], label: str) -> str:
     """Return in which classes a scheme lies off the front, on it and behind it."""
     own = {one.of.title: one.standings[label].place for one in every if label in one.standings}

@@ -14,7 +14,7 @@ from sojourn.results import headline, metrics
 from sojourn.stats.front import LIMITS
 from sojourn.studies.characterize import pictures, requirements
 from sojourn.studies.characterize.cost import Cost
-from sojourn.studies.characterize.fronts import Judged, sentence, told
+from sojourn.studies.characterize.fronts import Judged, sentence
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found
 from sojourn.studies.characterize.stability import stability
@@ -115,7 +115,7 @@ def front_section(fronts: Sequence[Judged]) -> Section:
         for label in labels
     }
     rows = [
-        (label, f"{off[label]} of {len(fronts)}", *(told(one.standings.get(label)) for one in fronts))
+        (label, f"{off[label]} of {len(fronts)}", *(str(one.standings.get(label, "–")) for one in fronts))
         for label in sorted(labels, key=lambda label: -off[label])
     ]
     text = (

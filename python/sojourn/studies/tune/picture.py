@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from sojourn.stats.front import LIMITS, fifo
 from sojourn.studies.tune.plan import Objective
 from sojourn.studies.tune.result import Tuning
 from sojourn.view import charts
@@ -49,6 +50,18 @@ def _front(axes: Axes, tuning: Tuning, first: Objective, other: Objective) -> di
         axes.scatter(x, y, color=color, linewidths=0, **look)
         return x, y
 
+    line = [
+        [tuning.score(fifo(limit), each).mean * scale for each, (_, scale) in zip((first, other), both, strict=True)]
+        for limit in LIMITS
+    ]
+    axes.plot(
+        *np.array(line).T,
+        color=INK,
+        linewidth=0.9,
+        marker=".",
+        markersize=4,
+        label=f"tail drop, {LIMITS[0]} to {LIMITS[-1]} packets",
+    )
     spots = []
     for trial in tuning.candidates:
         is_best = trial is tuning.best

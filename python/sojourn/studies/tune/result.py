@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -13,11 +13,13 @@ import numpy as np
 from sojourn import stats
 from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats, Quantity
+from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
 from sojourn.studies.tune.plan import Objective, Plan
 from sojourn.studies.tune.settings import Setting
 from sojourn.studies.tune.space import Point
 
 _MOST_CANDIDATES: Final = 16
+ALL: Final = "all scenarios learnt from, with one limit"
 _BESIDES: Final = (
     Objective("sojourn_ms_p99", "lower"),
     Objective("goodput_bit_s", "higher"),
@@ -55,7 +57,8 @@ class Tuning:
     searched
         Metrics by replication of the search, by scheme and setting's label.
     final
-        The same of the final comparison, on fresh seeds: candidates and rivals on every setting.
+        The same of the final comparison, on fresh seeds: candidates, rivals and tail drop with each limit, on every
+        setting.
     runs
         Simulated by this process; what a resumed tuning found in its folder does not count.
     """
@@ -176,6 +179,32 @@ class Tuning:
     def side_effects(self) -> dict[tuple[str, str], int]:
         """Like :attr:`verdicts`, for the metrics of :attr:`besides`."""
         return self._judged(self.besides)
+
+    @cached_property
+    def fronts(self) -> dict[str, dict[str, Standing]]:
+        """Where the recommended scheme and the given one lie beside the front of tail drop, by scenario.
+
+        The measures are the objectives. Where there are several scenarios to learn from, those with one limit of tail
+        drop for all of them are under :data:`ALL`.
+        """
+        texts = dict.fromkeys((self.best.text, self.base))
+        measures = [Measure(each.name, each.better == "lower", each.metric.quantity) for each in self.plan.objectives]
+
+        def judged(values: Callable[[str, Objective], Floats]) -> dict[str, Standing]:
+            own = {text: [values(text, each) for each in self.plan.objectives] for text in texts}
+            points = {limit: [values(fifo(limit), each) for each in self.plan.objectives] for limit in LIMITS}
+            return standings(own, points, measures)
+
+        def reading(label: str) -> Callable[[str, Objective], Floats]:
+            return lambda text, each: self.final[text, label][each.name]
+
+        found = {setting.label: judged(reading(setting.label)) for setting in self.plan.settings}
+        if len(self.settings(held_out=False)) > 1:
+            measures = [
+                replace(one, of=self._of(each)) for one, each in zip(measures, self.plan.objectives, strict=True)
+            ]
+            found[ALL] = judged(self.composite)
+        return found
 
     def _p(self, setting: Setting, objective: Objective) -> float:
         """Return the p-value of the difference between the best and the scheme as given."""

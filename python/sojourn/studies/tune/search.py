@@ -17,6 +17,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.plan import folder
 from sojourn.plan.progress import phases_bar
 from sojourn.stats import Floats
+from sojourn.stats.front import LIMITS, fifo
 from sojourn.studies.tune.evaluate import LOG, Evaluator
 from sojourn.studies.tune.plan import PLAN, Plan
 from sojourn.studies.tune.result import Trial, Tuning, candidates, scores
@@ -76,7 +77,7 @@ def run(
             optuna, plan, evaluator, searched, lambda text: bar.update(bar.task_ids[0], description=text)
         )
         texts = [*dict.fromkeys([trial.text for trial in candidates(trials, plan.objectives)])]
-        texts = [*dict.fromkeys([plan.base, *plan.rivals.values(), *texts])]
+        texts = [*dict.fromkeys([plan.base, *plan.rivals.values(), *texts, *map(fifo, LIMITS)])]
         again = len(texts) * plan.fresh * len(plan.settings)
         bar.reset(bar.task_ids[0], total=again, description="running the best again")
         final: dict[tuple[str, str], Mapping[str, Floats]] = {}
