@@ -220,6 +220,29 @@ def test_the_second_choice_is_set_beside_the_first() -> None:
     assert "0.2 ± 2.7 ms lower; the difference is not significant" in advice.certainty
 
 
+def test_tail_drop_at_the_same_rates_is_set_beside_the_recommendation() -> None:
+    line = Line(10, 1, **SLOW)
+
+    def of(scheme: str, latency: float, down: float) -> Outcome:
+        one = outcome(Shaper(scheme, 9.0, 1.0), latency, down)
+        noise = np.array([0.01, -0.02, 0.0, 0.015, -0.005])
+        values = {name: own[0] * (1 + k * noise) for k, (name, own) in enumerate(one.values.items(), 1)}
+        return Outcome(one.shaper, {**values, "mos": np.full(5, np.nan)})
+
+    front = {limit: of(f"pfifo limit {limit}p", 1.2 * limit, 9 * limit / (limit + 1)) for limit in search.SHORT}
+    advice = Advice(line, "linux", outcome(None, 200.0), of("codel", 5.0, 8.9), None, ())
+    assert "Tail drop" not in " ".join(answer.sentences(advice))
+    # CoDel has the goodput of 80 packets with the latency of 4; MOS, which no run has, does not count.
+    advice = replace(advice, standing=search._beside(line, advice.best, front))
+    assert "at the same rates is not as good, whatever its limit" in " ".join(answer.sentences(advice))
+    # Twice the latency of 32 packets, at the goodput of 12.
+    worse = of("codel", 76.8, 8.3)
+    advice = replace(advice, best=worse, standing=search._beside(line, worse, front))
+    (sentence,) = [one for one in answer.sentences(advice) if "Tail drop" in one]
+    assert "packets at the same rates is better, of limits of 4 to 200 packets" in sentence
+    assert answer.data(advice)["beside_tail_drop"]["place"] == "behind"
+
+
 def test_rates_are_written_out() -> None:
     one = outcome(Shaper("codel", 9_900.0, 247.5), 5.0)
     advice = Advice(Line(10_000, 250), "linux", outcome(None, 200.0), one, None, (one,))

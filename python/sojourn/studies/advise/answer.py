@@ -15,7 +15,7 @@ from sojourn.model.scheme import Scheme
 from sojourn.results import metrics
 from sojourn.studies.advise import openwrt, overheads
 from sojourn.studies.advise.line import SITES
-from sojourn.studies.advise.search import MEASURES, SURE
+from sojourn.studies.advise.search import MEASURES, SHORT, SURE
 from sojourn.tc.commands import commands as tc
 from sojourn.view import charts
 from sojourn.view.canvas import Picture, logarithmic
@@ -138,6 +138,7 @@ def sentences(advice: Advice) -> list[str]:
         made.append(f"The margin costs {' and '.join(_before(cost) for cost in costs)}.")
     if advice.certainty:
         made.append(f"{advice.certainty}.")
+    made += _beside(advice)
     if advice.at_least is not None:
         least = advice.at_least
         made.append(
@@ -146,6 +147,23 @@ def sentences(advice: Advice) -> list[str]:
             f"has {least.mean('down'):.3g} Mbit/s."
         )
     return made
+
+
+def _beside(advice: Advice) -> list[str]:
+    """Return whether tail drop with a short queue would do as well."""
+    one = advice.standing
+    if one is None:
+        return []
+    limits = f"{SHORT[0]} to {SHORT[-1]} packets"
+    if one.place == "off":
+        return [
+            f"Tail drop with {limits} at the same rates is not as good, whatever its limit (p = {one.p_off:.1g})."
+        ]
+    word = "better" if one.place == "behind" else "not shown to be worse"
+    return [
+        f"Tail drop with {one.limit} packets at the same rates is {word}, of limits of {limits}: the gain is that of "
+        "the shaper and of a short queue."
+    ]
 
 
 def _before(cost: str) -> str:
@@ -197,6 +215,7 @@ def data(advice: Advice) -> dict[str, Any]:
         "recommended": of(best),
         "second": of(advice.second),
         "at_least_rate": of(advice.at_least),
+        "beside_tail_drop": None if advice.standing is None else asdict(advice.standing),
         "tried": [of(one) for one in advice.tried],
         "commands": commands(advice.line, advice.platform, best.shaper) if best and best.shaper else [],
     }

@@ -15,6 +15,8 @@ from sojourn.plan.runner import run
 from sojourn.results import metrics
 from sojourn.results.results import Results
 from sojourn.stats import Estimate, Floats, Quantity
+from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
+from sojourn.studies.advise import openwrt
 from sojourn.studies.advise.household import PING, network
 from sojourn.studies.advise.line import Line, Shaper
 
@@ -36,7 +38,9 @@ WORTH_MS: Final = 10.0
 """A reduction of the latency by less is not worth a shaper."""
 REPLICATIONS: Final = 3
 SURE: Final = 10
-"""Replications of the recommendation, of today and of the runner-up."""
+"""Replications of the recommendation, of today, of the runner-up and of tail drop."""
+SHORT: Final = LIMITS[1:12:2]
+"""Limits of tail drop beside the recommendation, in packets."""
 
 #: What is measured: name, title, unit, whether low values are better.
 MEASURES: Final = (
@@ -100,6 +104,8 @@ class Advice:
     tried: tuple[Outcome, ...]
     at_least: Outcome | None = None
     """The recommended scheme at the least rate of a varying line."""
+    standing: Standing | None = None
+    """Where the recommended scheme lies beside tail drop with each of :data:`SHORT` at the same rates."""
 
     @property
     def certainty(self) -> str:
@@ -149,7 +155,26 @@ def advise(
     least = None
     if line.least_mbit_s is not None:
         least = _measured(line, platform, replace(chosen, down_mbit_s=line.least_mbit_s), SURE, jobs)
-    return Advice(line, platform, today, best, second, tuple(search.tried), least)
+    say(f"tail drop with {SHORT[0]} to {SHORT[-1]} packets at the same rates")
+    # SQM has no script with tail drop; htb shapes there, too.
+    plain = "linux" if platform == openwrt.PLATFORM else platform
+    front = {limit: _measured(line, plain, replace(chosen, scheme=fifo(limit)), SURE, jobs) for limit in SHORT}
+    standing = _beside(line, best, front)
+    return Advice(line, platform, today, best, second, tuple(search.tried), least, standing)
+
+
+def _beside(line: Line, best: Outcome, front: Mapping[int, Outcome]) -> Standing:
+    """Return where a setting lies beside tail drop, in all measures that every run has."""
+    left_out = {"latency", "latency_mean"} - {line.criterion}
+    names = [
+        (name, lower)
+        for name, _, _, lower in MEASURES
+        if name not in left_out
+        and all(np.isfinite(one.values.get(name, np.nan)).all() for one in (best, *front.values()))
+    ]
+    measures = [Measure(name, lower, best.quantity(name)) for name, lower in names]
+    points = {limit: [one.values[name] for name, _ in names] for limit, one in front.items()}
+    return standings({"": [best.values[name] for name, _ in names]}, points, measures)[""]
 
 
 class _Search:
