@@ -20,6 +20,7 @@ from sojourn.studies.papers import execute, points
 from sojourn.studies.papers.model import Condition, Reading
 
 routes = study("threshold", "routes")
+stability = study("threshold", "stability")
 PAPER = papers.load("threshold")
 BASE = PAPER.readings[0]
 CONDITIONS = {one.name: one for one in PAPER.conditions}
@@ -43,7 +44,10 @@ def test_every_base_rtt_of_the_study_is_run_and_is_that_of_every_route() -> None
         if not reading.is_run or one.name not in reading.conditions["full"]:
             continue
         found = routes_of(one, reading)
-        assert len(found) == {"six_routers": 8, "single_bottleneck": 1, "parking_lot": 4}[one.model]
+        assert (
+            len(found)
+            == {"six_routers": 8, "single_bottleneck": 1, "disturbed_bottleneck": 1, "parking_lot": 4}[one.model]
+        )
         assert {round(route.rtt_ms, 6) for route in found.values()} == {float(one.at.split()[0])}
 
 
@@ -94,7 +98,9 @@ def test_a_scheme_stands_on_its_links_and_the_others_keep_their_queues() -> None
 def test_metrics_of_claims_and_rows_are_there_and_subjects_run_there(measured: execute.Measured) -> None:
     raw = measured.raw[BASE.name, "linux-reno-100-ms"]
     names = {claim.metric for claim in PAPER.claims} | {row.metric for row in PAPER.rows}
-    alone = {name for name in names if name.split("@")[-1] == "bottleneck" or name in routes.OF_SERIES}
+    disturbed = {f"{name}@bottleneck" for name in (stability.KEPT, stability.STABLE)}
+    alone = {name for name in names if name.split("@")[-1] == "bottleneck" or name in routes.OF_SERIES} - disturbed
+    names -= disturbed
     assert {name for name in names - alone if name not in raw} == set()
     series = measured.raw[BASE.name, "single-linux-reno-100-ms"]
     assert all(np.isfinite(series[name]["droptail"]).all() for name in alone)
@@ -187,3 +193,27 @@ def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.Capture
         f'id="{name}"' in text
         for name in ("saw-tooth-linux-reno-picture-1", "samples-linux-reno-picture-1", "katz-figure", "ledger-table")
     )
+
+
+def test_the_study_and_the_page_on_stability_have_one_answer() -> None:
+    """Which thresholds are stable, by the method of docs/theory.py: 50 flows at 6250 packets/s, and the study's 60."""
+    page = (Path(__file__).parents[2] / "docs/concepts/theory-stability.md").read_text(encoding="utf-8")
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.splitlines()
+        if line.startswith(("| 15 |", "| 50 |", "| 100 |"))
+    ]
+    assert len(rows) == 18
+    for threshold, rtt, growth, *_ in rows:
+        rtt_s = float(rtt.split()[0]) / 1e3
+        assert stability.is_stable(f"threshold q_th {threshold}p", 6250.0, 50, rtt_s) == (float(growth) < 0)
+    recorded = (PAPER.folder / "recorded.json").read_text(encoding="utf-8")
+    capacity = 60e6 / 8 / 1498
+    for threshold, sign in ((15, "✓"), (100, "✗")):
+        found = {
+            stability.is_stable(f"threshold q_th {threshold}p", capacity, 60, rtt / 1e3)
+            for rtt in (10, 25, 50, 100, 200, 300)
+        }
+        assert (len(found) == 1) == (sign == "✓")
+        (line,) = [one for one in recorded.splitlines() if f"s3-threshold-{threshold}-fluid-unchanged" in one]
+        assert line.split()[-1].startswith(sign)

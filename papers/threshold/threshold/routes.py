@@ -27,6 +27,8 @@ from sojourn.studies.papers.checks import need, read_toml
 from sojourn.studies.papers.execute import Runs
 from sojourn.studies.papers.model import Paper
 
+from . import stability
+
 OF_PLACES: Final = ("queue_packets_mean", "queue_packets_sd", "queue_packets_p99", "loss_ratio", "utilisation")
 CV: Final = "queue_cv"
 RANK: Final = "utilisation_rank"
@@ -35,6 +37,8 @@ OF_ROUTES: Final = ("goodput_bit_s", "throughput_bit_s", "loss_ratio", "one_way_
 OF_SERIES: Final = ("queue_least_packets", "queue_amplitude_packets", "period_s", "tooth_share", "synchronisation")
 ALL: Final = "all"
 LATENCY: Final = "latency_ms"
+_HEADERS_BYTES: Final = 52
+_RENO: Final = ("reno", "newreno")
 INNER: Final = (5.0, 95.0)
 """Percentiles between which a queue's amplitude lies."""
 
@@ -118,6 +122,11 @@ def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: obje
     of_route = both.groupby([KEY, "route"], as_index=False, sort=False)[["delay_sum", *_SUMS]].sum()
     of_route["loss_ratio"] = of_route["dropped_packets"] / of_route["sent_packets"]
     of_route["one_way_delay_ms_mean"] = of_route["delay_sum"] / of_route["delivered_packets"]
+    alone = [
+        (several, *_bottleneck(document), of["long"].flows, of["long"].rtt_ms / 1e3)
+        for document, (of, several) in zip(documents, each, strict=True)
+        if list(of) == ["long"] and document["flows"][0]["transport"]["congestion_control"] in _RENO
+    ]
     over_time = _series(store, wanted, flows.groupby(KEY)["group"].count())
     whole = pd.concat([wide(of_route, "route", OF_ROUTES), over_time], axis=1).reindex(wanted)
     waiting = of_places(store, wanted, documents, places)
@@ -132,7 +141,7 @@ def columns(paper: Paper, store: Store, runs: Runs, wanted: list[str], **_: obje
             weights = [route.flows for route in of.values()]
             latency[LATENCY] = np.average(list(latency.values()), axis=0, weights=weights)
             whole.loc[own, list(latency)] = pd.DataFrame(latency, index=own)
-    return waiting.join(whole)
+    return waiting.join(whole).assign(**stability.columns(store, wanted, alone))
 
 
 def queues_at(document: core.Document, places: Sequence[str]) -> dict[str, str]:
@@ -223,6 +232,13 @@ def _series(store: Store, runs: Sequence[str], flows: pd.Series) -> pd.DataFrame
             rtt_s = float(facts.loc[run, "rtt_ms_mean"]) / 1e3
             found[str(run)] = oscillation(t_s, queue, drops, int(flows.get(run, 1)), rtt_s)
     return pd.DataFrame.from_dict(found, orient="index", columns=list(OF_SERIES))
+
+
+def _bottleneck(document: core.Document) -> tuple[str, float]:
+    """Return the scheme of a single bottleneck, and its capacity in packets/s, headers included."""
+    (link,) = (one for one in document["links"] if one["name"] == "bottleneck")
+    size = _HEADERS_BYTES + _number(document["flows"][0]["transport"]["mss"])
+    return link["queue"], _number(link["rate"]) / 8 / size
 
 
 def _number(text: str) -> float:

@@ -38,7 +38,7 @@ written into the scenario's description, which changes no result."""
 
 Raw: TypeAlias = dict[str, dict[str, Floats]]
 Runs: TypeAlias = Sequence[tuple[str, list[str]]]
-"""Scenario and runs of each condition."""
+"""Scenario and runs, of each scenario of each condition: a scheme on chosen links makes a scenario of its own."""
 Key: TypeAlias = tuple[str, str]
 """Names of the run's reading and of the condition."""
 
@@ -190,18 +190,17 @@ class Runner:
         outcome, several = self.drive(reading, plans)
         states = {state.cell.run(0): state for state in outcome.cells}
         code, store = build(), Store.open(self.store)
-        runs = [
-            {
-                name: [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
-                for name, cell in cells_of(self.paper, reading, condition, modes, cells).items()
-            }
-            for condition, cells in zip(conditions, several, strict=True)
-        ]
-        each = [
-            (next(iter(cells.scenarios.values())), [one for ids in of.values() for one in ids])
-            for cells, of in zip(several, runs, strict=True)
-        ]
-        wanted = sorted({run for _, own in each for run in own})
+        runs: list[dict[str, list[str]]] = []
+        each: list[tuple[str, list[str]]] = []
+        for condition, cells in zip(conditions, several, strict=True):
+            own: dict[str, list[str]] = {}
+            by_scenario: dict[str, list[str]] = {}
+            for name, cell in cells_of(self.paper, reading, condition, modes, cells).items():
+                own[name] = [cell.run(k).id(code) for k in sorted(states[cell.run(0)].values)]
+                by_scenario.setdefault(cell.scenario, []).extend(own[name])
+            runs.append(own)
+            each += [(cells.scenarios[scenario], ids) for scenario, ids in by_scenario.items()]
+        wanted = sorted({run for _, ids in each for run in ids})
         table, more = _table(store, wanted), extension.hook(self.paper.folder, "columns")
         if more is not None:
             table = table.join(more(self.paper, store, each, wanted, is_base=reading is self.paper.readings[0]))
