@@ -44,8 +44,9 @@ def columns(paper: Paper, store: Store, _runs: Runs, wanted: list[str], **_: obj
     ``jain_index@tcp``, ``loss_ratio@tcp`` (drops at any queue over packets sent), ``goodput_share@tcp`` (the mean
     over that of all flows) and ``goodput_bit_s@tcp-1``, the least of its flows, upwards; ``jain_index@kinds`` of
     the kinds' means, ``jain_index@received`` of all flows' received bytes, ``jain_index@fair_share`` of goodput over
-    the max-min fair share, ``drops_packets_s`` of the queues under test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the
-    second's. ``goodput_ratio@slow``: the first kind's over its flows of slower stations, in the same direction.
+    the max-min fair share, ``drops_packets_s`` of the queues under test. With two kinds, ``goodput_ratio``,
+    ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the second's. ``goodput_ratio@slow``: the first
+    kind's over its flows of slower stations, in the same direction.
     """
     kinds = paper.kinds
     names = ["group", "transport", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
