@@ -19,7 +19,7 @@ from sojourn.studies.characterize.measures import heading
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found
 from sojourn.studies.characterize.stability import stability
-from sojourn.studies.characterize.suite import RFC, Said, Suite, levels
+from sojourn.studies.characterize.suite import RFC, Headline, Suite, levels
 from sojourn.view.report import page as filled
 from sojourn.view.report.sections import Drawing, Section, items
 
@@ -85,9 +85,9 @@ def _headlines(whole: Characterisation) -> list[str]:
     made = []
     for other in (one.label for one in whole.everyone if one.label != subject):
         parts = []
-        for said in whole.suite.said:
+        for measure in whole.suite.headlines:
             found = [
-                one.differences(subject, said.metric, level).get(other)
+                one.differences(subject, measure.metric, level).get(other)
                 for one in whole.found
                 if {subject, other} <= set(one.labels)
                 for level in one.levels
@@ -95,7 +95,7 @@ def _headlines(whole: Characterisation) -> list[str]:
             known = [how for how in found if how is not None]
             counts = {how: known.count(how) for how in ("lower", "higher", "tied")}
             parts.append(
-                f"{said.title} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
+                f"{measure.title} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
                 f"no significant difference in {counts['tied']}"
             )
         made.append(f"Compared with {other}: {'; '.join(parts)}.")
@@ -226,7 +226,7 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
             Drawing(f"{name}-cdf", curves, f"Distribution over all packets{at}, mean of the replications.")
         )
     if one.factor is not None and (scenario.plane or not scenario.groups):
-        over = pictures.over_factor(one, tuple(said.metric for said in whole.suite.said))
+        over = pictures.over_factor(one, tuple(measure.metric for measure in whole.suite.headlines))
         what = "The measures of the sentences" if scenario.plane else "Mean sojourn time and goodput"
         drawings.append(Drawing(f"{name}-over", over, f"{what} over {one.factor}."))
     drawings.append(_run_table(one))
@@ -335,14 +335,14 @@ def _sentences(whole: Characterisation, one: Found) -> list[str]:
     every = one.levels
     for level in every if len(every) <= 3 else (every[0], every[-1]):
         start = "" if level is None else f"With {one.factor} = {one.scenario.level(level)}, "
-        has = [said.phrase.format(one.text(subject, said.metric, level)) for said in whole.suite.said]
-        compared = [_compared(one, subject, said, level) for said in whole.suite.said]
+        has = [measure.phrase.format(one.text(subject, measure.metric, level)) for measure in whole.suite.headlines]
+        compared = [_compared(one, subject, measure, level) for measure in whole.suite.headlines]
         made.append("".join((f"{start}{subject} has {listed(has)}.", *compared)))
     return made
 
 
-def _compared(one: Found, subject: str, said: Said, level: Any) -> str:
-    found = one.differences(subject, said.metric, level)
+def _compared(one: Found, subject: str, measure: Headline, level: Any) -> str:
+    found = one.differences(subject, measure.metric, level)
     if not found:
         return ""
     parts = []
@@ -354,7 +354,7 @@ def _compared(one: Found, subject: str, said: Said, level: Any) -> str:
         names = [label for label, what in found.items() if what == how]
         if names:
             parts.append(f"{text} {listed(names)}")
-    return f" Its {said.word} is {'; '.join(parts)}."
+    return f" Its {measure.word} is {'; '.join(parts)}."
 
 
 def _scheduling(whole: Characterisation, number: str) -> Section:

@@ -86,7 +86,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Headline:
     """A metric that a page's sentences are about.
 
     Parameters
@@ -115,7 +115,7 @@ class Suite:
         A fact about the network, with a place for the rate of the setting.
     setup_title, setup
         Of the section on the plans.
-    said
+    headlines
         What its sentences are about.
     measures
         That it defines; none where they are metrics of every run.
@@ -133,7 +133,7 @@ class Suite:
     place: tuple[str, str]
     setup_title: str
     setup: tuple[str, ...]
-    said: tuple[Said, ...]
+    headlines: tuple[Headline, ...]
     asked: str
     items: tuple[Item, ...]
     parts: Mapping[str, str]
@@ -442,9 +442,9 @@ RFC: Final = Suite(
         "product with the largest round-trip time, the same for every scheme that has a limit in packets (section "
         "3.2).",
     ),
-    said=(
-        Said("sojourn_ms_mean", "a mean queueing delay of {} ms", "delay", "mean queueing delay"),
-        Said("goodput_bit_s", "a goodput of {} Mbit/s", "goodput", "goodput"),
+    headlines=(
+        Headline("sojourn_ms_mean", "a mean queueing delay of {} ms", "delay", "mean queueing delay"),
+        Headline("goodput_bit_s", "a goodput of {} Mbit/s", "goodput", "goodput"),
     ),
     asked="Weight",
     items=requirements.TABLE,
@@ -455,4 +455,4 @@ RFC: Final = Suite(
 """RFC 7928."""
 
 
-__all__ = ["RFC", "SUITE", "VOIP", "WARM_UP_S", "Said", "Scenario", "Suite", "levels", "mild", "of", "tcp"]
+__all__ = ["RFC", "SUITE", "VOIP", "WARM_UP_S", "Headline", "Scenario", "Suite", "levels", "mild", "of", "tcp"]

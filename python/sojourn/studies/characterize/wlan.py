@@ -15,7 +15,7 @@ from sojourn.studies.characterize import measures
 from sojourn.studies.characterize.measures import AIR, CALL, MEASURES, PROBE, SHARES, TOTAL
 from sojourn.studies.characterize.networks import SPREAD, UDP, Group, Setting
 from sojourn.studies.characterize.requirements import Item
-from sojourn.studies.characterize.suite import VOIP, Build, Said, Scenario, Suite, Vary
+from sojourn.studies.characterize.suite import VOIP, Build, Headline, Scenario, Suite, Vary
 
 SETTING: Final = Setting(rate_mbit_s=54.0, rtt_ms=40.0)
 """The data rate is that of 802.11g; the buffer, a bandwidth-delay product of it, has 180 packets."""
@@ -207,11 +207,11 @@ SUITE: Final = Suite(
         "Hassan, Hassan and Arif ask for a standardized model for fairness evaluation in a WLAN. The checklist names "
         "the section of their study that speaks of each condition.",
     ),
-    said=(
-        Said(SHARES.name, "a Jain's index of {} for goodput", "index of goodput", "Jain's index of goodput"),
-        Said(AIR.name, "one of {} for air time", "index of air time", "that of air time"),
-        Said(CALL.name, "a p99 delay of the call of {} ms", "delay of the call", "p99 delay of the call"),
-        Said(TOTAL.name, "a goodput of {} Mbit/s", "goodput", "goodput"),
+    headlines=(
+        Headline(SHARES.name, "a Jain's index of {} for goodput", "index of goodput", "Jain's index of goodput"),
+        Headline(AIR.name, "one of {} for air time", "index of air time", "that of air time"),
+        Headline(CALL.name, "a p99 delay of the call of {} ms", "delay of the call", "p99 delay of the call"),
+        Headline(TOTAL.name, "a goodput of {} Mbit/s", "goodput", "goodput"),
     ),
     measures=MEASURES,
     asked="Section of the study",
