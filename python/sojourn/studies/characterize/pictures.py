@@ -89,7 +89,7 @@ def _cell(document: dict[str, Any]) -> Picture:
             is_up = flow["to"] == "server"
             station = flow["from"] if is_up else flow["to"]
             arrow = {"arrowstyle": "<|-" if is_up else "-|>", "color": INK, "linewidth": 0.8}
-            axes.annotate("", (6.0, y), (4.35, 0.5), arrowprops=arrow)
+            axes.annotate("", (6.0, y), (4.2, 0.5), arrowprops=arrow)
             rate = "changing" if station in moving else cell["rates"].get(station, cell["data_rate"])
             text = f"{_sender(flow, {flow['name']: counts[station]})}, {rate}"
             axes.text(6.1, y, text, ha="left", va="center", **small)
