@@ -212,7 +212,8 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
     at = f" ({one.factor} = {scenario.level(shown)})" if shown is not None else ""
     x, y = map(heading, scenario.plane) if scenario.plane else ("queueing delay", "Goodput")
     caption = (
-        f"{y} against {x[:1].lower()}{x[1:]}{at}: small points are runs, a marker is their median, and the shape is the "
+        f"{y} against {x[:1].lower()}{x[1:]}{at}: small points are runs, a marker is their median, "
+        "and the shape is the "
         "ellipse of one standard deviation."
     )
     if scenario.groups and not scenario.plane:
