@@ -8,19 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from shared import study
 from sojourn.base import core
 from sojourn.cli import main
-from sojourn.model.network import read_text
 from sojourn.plan.store import Store
+from sojourn.results.fairness import demands, fair_share_index
 from sojourn.stats import jain
 from sojourn.studies import papers
 from sojourn.studies.papers import execute, figures, ledger, overtime, page, report_figures
 from sojourn.studies.papers.comparisons import OF_SCHEMES
-from sojourn.studies.papers.judge import MAKERS
+from sojourn.studies.papers.judge import MAKERS, At, Setting, judge
 from sojourn.studies.papers.model import Condition, Reading
 
 shares, kinds = study("fairness", "shares"), study("fairness", "kinds")
@@ -29,6 +30,7 @@ BASE = PAPER.readings[0]
 # The base and a slow cell; all that are shown would need five times as long.
 SHOWN = tuple(one for one in PAPER.readings if one is BASE or (one.is_shown and one.name == "802.11b"))
 FEW = replace(PAPER, readings=(*SHOWN, *(one for one in PAPER.readings if not one.is_run)))
+EFFECT = next(one for one in PAPER.claims if one.comparison == "farther" and one.metric.startswith("jain_index"))
 CONDITIONS = {one.name: one for one in PAPER.conditions}
 DOCUMENT = tomllib.loads((PAPER.folder / "claims.toml").read_text(encoding="utf-8"))
 
@@ -43,8 +45,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> execute.Measured:
 
 
 def scenario(reading: Reading, condition: Condition) -> core.Document:
-    own = PAPER.folder / f"{condition.scenario or PAPER.scenario}.toml"
-    text = own.read_text(encoding="utf-8") if own.is_file() else read_text(PAPER.scenario)[0]
+    text = execute.scenario_of(PAPER, reading, condition)
     return core.load(text, source=condition.name, sets=reading.sets_of(condition))
 
 
@@ -81,11 +82,15 @@ def test_every_run_has_the_flows_of_its_condition(reading: Reading) -> None:
         sizes = {one["name"]: one.get("count") or 1 for one in document["nodes"]}
         count = {"tcp": 0, "udp": 0}
         for flow in document["flows"]:
-            station = flow["to"] if flow["from"] == "sink" else flow["from"]
+            station = flow["to"] if flow["from"].startswith("sink") else flow["from"]
             count[flow["name"].split("_")[0]] += sizes[station]
         expected = {"numbers": (5, 15)}.get(condition.flow, (15, 5))
         if condition.sweep == "tcp_flows":
             expected = (int(condition.at), 5)
+        if reading.values.get("sources") == "each side":
+            # 20 on each side, and on neither wire's end a scheme of its own.
+            expected = (2 * expected[0], 2 * expected[1])
+            assert all(one["reverse_under_test"] for one in document["links"])
         assert (count["tcp"], count["udp"]) == expected
         is_wireless = reading.values.get("place") == "wireless_queue" and name != "wired"
         both = {"near", "far"} if condition.scenario == "directions" else {"far"}
@@ -115,6 +120,35 @@ def test_jain_of_hand_worked_shares() -> None:
     assert jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
     assert jain(np.array([0.0, 0.0, 0.0, 5.0])) == pytest.approx(0.25)
     assert np.isnan(jain(np.zeros(3)))
+
+
+def test_an_effect_on_fairness_is_a_distance_to_drop_tail() -> None:
+    # 0.90 under drop tail: 0.98 is further from it than 0.95 is, and so is 0.80, on the other side; 0.94 is not.
+    def outcome(ours: float) -> papers.Outcome:
+        of = {"droptail": 0.90, "fq": 0.95, "rem": ours}
+        values = {"jain_index@fair_share": {name: mean + np.linspace(-1e-3, 1e-3, 8) for name, mean in of.items()}}
+        claim = replace(EFFECT, subject=("rem",))
+        return judge(claim, [Setting(("rem",), EFFECT.against, (), (At("", values),))], ()).outcome
+
+    found = [outcome(one) for one in (0.98, 0.80, 0.94, 0.86)]
+    assert found == [papers.Outcome.HOLDS, papers.Outcome.HOLDS, papers.Outcome.FAILS, papers.Outcome.FAILS]
+
+
+def test_the_index_over_fair_shares_is_not_capped_by_what_udp_asks_for() -> None:
+    # Two flows of TCP with 400 and one of UDP that sends 100 and gets all: Jain's index is 900^2 / (3 x 330,000) = 0.818,
+    # and over the fair shares, 400, 400 and 100, it is 1. UDP that loses a fifth has 80 of 100, and (880 - 100)/2 = 390 are
+    # TCP's shares: 400/390 twice and 0.8, whose index is (2.851)^2 / (3 x 2.744) = 0.9876.
+    rows = [("tcp", 400.0, 10, 0), ("tcp", 400.0, 10, 0), ("udp", 100.0, 10, 0)]
+    flows = pd.DataFrame(rows, columns=["transport", "goodput_bit_s", "sent_packets", "dropped_packets"])
+    goodput = flows["goodput_bit_s"].to_numpy()
+    assert fair_share_index(goodput, demands(flows)) == pytest.approx(1)
+    assert jain(goodput) == pytest.approx(0.8182, abs=1e-4)
+    lossy = flows.assign(goodput_bit_s=[400.0, 400.0, 80.0], dropped_packets=[0, 0, 2])
+    assert demands(lossy).tolist() == [np.inf, np.inf, pytest.approx(100.0)]
+    assert fair_share_index(lossy["goodput_bit_s"].to_numpy(), demands(lossy)) == pytest.approx(0.9876, abs=1e-4)
+    # A flow of UDP of which nothing came asks for as much as the others, and has none of it: two of three, alike.
+    starved = flows.assign(goodput_bit_s=[400.0, 400.0, 0.0], dropped_packets=[0, 0, 10])
+    assert fair_share_index(starved["goodput_bit_s"].to_numpy(), demands(starved)) == pytest.approx(2 / 3)
 
 
 def test_a_full_wire_decides_the_index() -> None:
@@ -223,7 +257,7 @@ def test_whose_throughput_the_index_is_of_is_a_reading(measured: execute.Measure
     assert (
         measured.values(BASE.name, "wlan", {"fairness": "all"})["jain_index"]["red"] == raw["jain_index"]["red"]
     ).all()
-    for name in ("received", "tcp", "udp", "kinds"):
+    for name in ("fair_share", "received", "tcp", "udp", "kinds"):
         own = measured.values(BASE.name, "wlan", {"fairness": name})["jain_index"]["red"]
         assert (own == raw[f"jain_index@{name}"]["red"]).all()
 

@@ -133,6 +133,7 @@ impl Reports {
                     "frame_errors" => Some(Cell::Whole(station.frame_errors)),
                     "retry_drops" => Some(Cell::Whole(station.retry_drops)),
                     "air_time_share" => Some(Cell::Number(Some(station.air_time_share))),
+                    "air_time_both_share" => Some(Cell::Number(Some(station.air_time_both_share))),
                     _ => None,
                 }
             }

@@ -33,7 +33,8 @@ pub struct ChangeTable {
     /// values, and what the scheme has learnt is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<String>,
-    /// The new rate, in the direction of this queue; only of links without a trace.
+    /// The new rate, in the direction of this queue, of a link without a trace; of a station of a cell, the new data rate in
+    /// both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Quantity<BitRate>>,
     /// The new propagation delay, in the direction of this queue; only of links.

@@ -142,7 +142,7 @@ impl Network {
     #[must_use]
     pub fn is_moving(&self, port: usize) -> bool {
         let changes = || self.changes.iter().any(|change| change.rate.is_some() && change.ports.contains(&port));
-        self.ports.get(port).is_some_and(|it| it.under_test && (it.trace.is_some() || changes()))
+        self.ports.get(port).is_some_and(|it| it.under_test && it.is_link() && (it.trace.is_some() || changes()))
     }
 
     /// What changes, of each port.

@@ -72,6 +72,7 @@ impl Cell {
         for station in &mut self.stations {
             station.before = station.counts;
             station.air.restart(now);
+            station.both.restart(now);
         }
     }
 
@@ -131,7 +132,8 @@ impl Cell {
     /// Nobody else transmits (10.3.2.6, 10.3.2.9): RTS and CTS where the frame is long, the frame, its acknowledgement.
     fn succeed(&mut self, now: Instant, winner: u32) {
         let Self { spec, stations, .. } = self;
-        let Station { rate, longest, .. } = stations[far(stations, winner)];
+        let link = far(stations, winner);
+        let Station { rate, longest, .. } = stations[link];
         let station = &mut stations[winner as usize];
         let (psdu, frames) = station.compose(spec, longest);
         let rts = spec.needs_rts(psdu);
@@ -159,6 +161,7 @@ impl Cell {
         station.idle = end;
         station.ready = done.max(end + spec.difs());
         let difs = spec.difs();
+        stations[link].both.add(now, end);
         // Of what a station sends, its access point knows the air time if it was received.
         if winner == 0 || received > 0 {
             self.charge(winner, end - now);
@@ -172,7 +175,8 @@ impl Cell {
         let Self { spec, stations, winners, .. } = self;
         let mut end = now;
         for winner in winners.iter() {
-            let Station { rate, longest, .. } = stations[far(stations, *winner)];
+            let link = far(stations, *winner);
+            let Station { rate, longest, .. } = stations[link];
             let station = &mut stations[*winner as usize];
             let start = station.expiry(spec.slot).unwrap_or(now);
             let (psdu, _) = station.compose(spec, longest);
@@ -182,6 +186,7 @@ impl Cell {
             station.counts.collisions += 1;
             station.done = sent + spec.answer_timeout;
             end = end.max(sent + spec.delay);
+            stations[link].both.add(now, sent);
         }
         let eifs = spec.eifs;
         for winner in winners.iter() {

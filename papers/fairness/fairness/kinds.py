@@ -14,6 +14,7 @@ import pandas as pd
 
 from sojourn.plan.rows import KEY
 from sojourn.plan.store import Store
+from sojourn.results.fairness import demands, fair_share_index
 from sojourn.stats import jain
 from sojourn.studies.papers.execute import Raw, Runs
 from sojourn.studies.papers.model import Paper
@@ -24,6 +25,8 @@ KINDS: Final = "kinds"
 """The place of what compares the kinds with each other, each counted once."""
 RECEIVED: Final = "received"
 """The place of Jain's index over all flows of received IP bytes, those sent again included."""
+FAIR: Final = "fair_share"
+"""The place of Jain's index over all flows of goodput over the max-min fair share."""
 START_S: Final = 2.0
 """What a study's "slow start" is judged on: its flows begin within one second, and reach their window in the next."""
 
@@ -40,17 +43,20 @@ def columns(paper: Paper, store: Store, _runs: Runs, wanted: list[str], **_: obj
     Of each kind ``goodput_bit_s@tcp`` (mean of its flows), ``goodput_total_bit_s@tcp`` (and ``@all``),
     ``jain_index@tcp``, ``loss_ratio@tcp`` (drops at any queue over packets sent), ``goodput_share@tcp`` (the mean
     over that of all flows) and ``goodput_bit_s@tcp-1``, the least of its flows, upwards; ``jain_index@kinds`` of
-    the kinds' means, ``jain_index@received`` of all flows' received bytes, ``drops_packets_s`` of the queues under
-    test. With two kinds, ``goodput_ratio``, ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the
-    second's. ``goodput_ratio@slow``: the first kind's over its flows of slower stations, in the same direction.
+    the kinds' means, ``jain_index@received`` of all flows' received bytes, ``jain_index@fair_share`` of goodput over
+    the max-min fair share, ``drops_packets_s`` of the queues under test. With two kinds, ``goodput_ratio``,
+    ``goodput_total_ratio`` and ``loss_ratio_ratio``: the first's over the second's. ``goodput_ratio@slow``: the first
+    kind's over its flows of slower stations, in the same direction.
     """
     kinds = paper.kinds
-    names = ["group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
+    names = ["group", "transport", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
     flows = store.read("flows", names, wanted).to_pandas()
     flows["kind"] = flows["group"].str.split("_").str[0]
+    flows["demand"] = demands(flows)
     of_run = flows.groupby(KEY, sort=False)
     received = of_run["throughput_bit_s"].agg(jain)
-    found: dict[str, pd.Series] = {f"{JAIN}@{RECEIVED}": received}
+    satisfied = {run: fair_share_index(*part.to_numpy().T) for run, part in of_run[["goodput_bit_s", "demand"]]}
+    found: dict[str, pd.Series] = {f"{JAIN}@{RECEIVED}": received, f"{JAIN}@{FAIR}": pd.Series(satisfied)}
     for kind in kinds:
         own = flows[flows["kind"] == kind]
         of_kind = own.groupby(KEY, sort=False)

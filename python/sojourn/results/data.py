@@ -174,7 +174,8 @@ class ResultData:
 
         Columns ``cell``, ``node``, ``attempts`` (transmissions begun: of data, of an A-MPDU, or of an RTS),
         ``retries`` and ``collisions`` of these, ``frame_errors``, ``retry_drops`` (packets dropped at the retry
-        limit) and ``air_time_share`` (of the measured time).
+        limit), ``air_time_share`` (of the measured time, for transmissions that it began) and ``air_time_both_share``
+        (for these and those that the access point sent to it; the access point's is of all).
         """
         return self.frames["stations"]
 

@@ -107,6 +107,29 @@ def max_min_allocation(capacity: float, demands: Floats) -> Floats:
     return given
 
 
+def demands(flows: pd.DataFrame) -> Floats:
+    """Return what each flow asks for in bit/s: one of UDP what it sends, one of TCP as much as it gets (infinite).
+
+    `flows` are rows of the table of flows. What UDP sends is its goodput without its losses, in payload.
+    """
+    kept = 1 - flows["dropped_packets"].to_numpy(np.float64) / flows["sent_packets"].to_numpy(np.float64)
+    is_udp = (flows["transport"] == "udp").to_numpy() & (kept > 0)
+    found = np.full(kept.size, np.inf)
+    np.divide(flows["goodput_bit_s"].to_numpy(np.float64), kept, out=found, where=is_udp)
+    return found
+
+
+def fair_share_index(goodput: Floats, demands: Floats) -> float:
+    """Return Jain's index of goodputs over the max-min fair shares of their sum; NaN without traffic.
+
+    It is 1 where who asks for less than the others have gets it, and the others are equal, where Jain's index of the
+    goodputs is below 1 (Jain, "Throughput fairness index: an explanation", ATM Forum 99-0045, 1999).
+    """
+    shares = max_min_allocation(float(goodput.sum()), demands)
+    asks = shares > 0
+    return jain(goodput[asks] / shares[asks])
+
+
 OVER_TIME: Final[dict[str, Callable[[Floats], float]]] = {
     "jain_index": jain,
     "max_min_share": max_min_share,

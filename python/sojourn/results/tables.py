@@ -53,7 +53,7 @@ FACTS: Final = {
 _STATION: Final = {
     **dict.fromkeys(("attempts", "retries", "collisions", "frame_errors"), ("whole", "")),
     "retry_drops": ("whole", "packets"),
-    "air_time_share": ("number", ""),
+    **dict.fromkeys(("air_time_share", "air_time_both_share"), ("number", "")),
 }
 """What a station of an 802.11 cell reports, with kinds and units; the access point is the first of a cell."""
 

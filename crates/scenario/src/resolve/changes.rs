@@ -3,7 +3,7 @@
 use crate::change::ChangeTable;
 use crate::document::Document;
 use crate::names::shown;
-use crate::network::{check_parameters, Change, Phases, Port};
+use crate::network::{check_parameters, Change, Phases, Port, PortKind};
 use sojourn_document::bounds::{self, positive, positive_rate, up_to};
 use sojourn_document::{did_you_mean, Error, Path};
 use sojourn_units::Instant;
@@ -64,17 +64,21 @@ impl Document {
             return Err(Error::new(path.then("at"), what));
         }
         let ports = self.changed(table, targets, path)?;
-        let link = |key: &'static str, traced: bool| {
+        let link = |key: &'static str, is_rate: bool| {
             let mut chosen = ports.iter().map(|index| &targets.ports[*index]);
             let wrong = chosen.find_map(|port| {
-                if !port.is_link() {
-                    return Some(format!(
-                        "changes {}, which is no queue of a link; allowed: queues of links",
-                        port.name
-                    ));
-                }
-                let what = "whose rate follows a trace; allowed: queues of links with a `rate`";
-                (traced && port.trace.is_some()).then(|| format!("changes {}, {what}", port.name))
+                let what = match port.kind {
+                    PortKind::Link { .. } if is_rate && port.trace.is_some() => {
+                        "whose rate follows a trace; allowed: queues of links with a `rate`"
+                    }
+                    PortKind::Link { .. } => return None,
+                    PortKind::Cell { station, access_point, .. } if is_rate && station != access_point => return None,
+                    PortKind::Cell { .. } if is_rate => {
+                        "whose frames have the data rates of the stations; allowed: queues of stations and of links"
+                    }
+                    _ => "which is no queue of a link; allowed: queues of links",
+                };
+                Some(format!("changes {}, {what}", port.name))
             });
             wrong.map_or(Ok(()), |what| Err(Error::new(path.then(key), what)))
         };

@@ -237,6 +237,29 @@ fn a_bad_cell_is_refused() {
 }
 
 #[test]
+fn the_data_rate_of_a_station_changes_and_nothing_else_of_a_cell() {
+    let text = GOOD.replace(
+        "[[flows]]\nname = \"bulk\"",
+        "[[cells]]\nname = \"wlan\"\naccess_point = \"left\"\nstations = [\"a\"]\n\n[[flows]]\nname = \"bulk\"",
+    );
+    let refused = |keys: &str| load(&text, "test.toml", &[format!("changes=[{{at = \"1 s\", {keys}}}]")]).err();
+    assert!(refused("queue = \"wlan:a\", rate = \"6 Mbit/s\"").is_none());
+    for (keys, expected) in [
+        (
+            "queue = \"wlan:left\", rate = \"6 Mbit/s\"",
+            "rate`: changes wlan:left, whose frames have the data rates of the stations; allowed: queues of stations and of links",
+        ),
+        (
+            "queue = \"wlan:a\", delay = \"1 ms\"",
+            "delay`: changes wlan:a, which is no queue of a link; allowed: queues of links",
+        ),
+    ] {
+        let message = refused(keys).map(|error| error.to_string()).unwrap_or_default();
+        assert!(message.ends_with(&format!("key `changes[0].{expected}")), "{message}");
+    }
+}
+
+#[test]
 fn a_bad_override_names_itself() {
     let table = [
         ("duration", "--set duration: has no `=`; allowed: KEY=VALUE with a dotted key, as in links.bottleneck.rate=50 Mbit/s"),

@@ -4,6 +4,7 @@ use super::net::{Hashes, Net};
 use super::Event;
 use crate::packet::{Body, Packet as Sent, Payload};
 use crate::port::{Medium, Port, Station};
+use crate::wlan::Cell;
 use sojourn_aqm::{AckFields, Config, Dequeued, Ecn, Packet, Random};
 use sojourn_measure::trace;
 use sojourn_scenario::Change;
@@ -90,7 +91,8 @@ impl Net {
         }
     }
 
-    /// Another rate, delay or loss for a port that runs a discipline and sends into a link, now. What is being sent keeps its own.
+    /// Another rate, delay or loss for a port that runs a discipline and sends into a link, or another rate for one of a station
+    /// of a cell, now. What is being sent keeps its own.
     pub(super) fn change_link(&mut self, index: u32, &Change { rate, delay, loss, .. }: &Change) {
         if rate.is_none() && delay.is_none() && loss.is_none() {
             return;
@@ -111,6 +113,10 @@ impl Net {
             // At a lower rate the bytes of a bucket are more time.
             port.saved_before += port.saved(now).saturating_sub(saved);
             self.dropped.logs = false;
+            if let Medium::Cell { cell, station } = port.medium {
+                let Cell { spec, stations, .. } = &mut self.cells[cell as usize];
+                stations[station as usize].set_rate(rate, spec);
+            }
             self.count_drops(index, now);
         }
         let port = &mut self.ports[index as usize];

@@ -95,6 +95,8 @@ pub(crate) struct Station {
     pub before: Counts,
     /// Its exchanges and collisions.
     pub air: Busy,
+    /// The same, and those of what the access point sends to it.
+    pub both: Busy,
 }
 
 impl Station {
@@ -115,7 +117,14 @@ impl Station {
             counts: Counts::default(),
             before: Counts::default(),
             air: Busy::default(),
+            both: Busy::default(),
         }
+    }
+
+    /// Gives data from it and to it another rate; what is being sent keeps its own.
+    pub fn set_rate(&mut self, rate: BitRate, spec: &sojourn_scenario::Cell) {
+        self.rate = rate;
+        self.longest = spec.longest_aggregate(rate);
     }
 
     /// Takes a frame from the queue.

@@ -396,6 +396,31 @@ fn air_time_fairness_gives_stations_the_same_time() {
 }
 
 #[test]
+fn a_station_that_moves_has_its_new_rate_in_both_directions() {
+    // As a station alone at 54 Mbit/s above: 339.5 us a packet. At 6 Mbit/s (16 + 6 + 1036 * 8) / 24 = 346.25, so 347 symbols
+    // of 4 us for the data, 1388 in place of 156: 1571.5 us.
+    let change = "[[changes]]\nat = \"12 s\"\nqueue = \"wlan:fast0\"\nrate = \"6 Mbit/s\"\nphase = \"far\"\n";
+    let up = uplink(1, 0, "queue = \"pfifo limit 3p\"\naccess_point_queue = \"pfifo limit 3p\"", 1000, "50 Mbit/s");
+    let down = up.replace("from = \"fast\"\nto = \"ap\"", "from = \"ap\"\nto = \"fast\"");
+    assert_ne!(up, down);
+    for (text, sender) in [(up, 1), (down, 0)] {
+        let report = runs(&format!("{text}{change}"), None, 1, 1).remove(0);
+        for (phase, cycle) in [("start", 339.5e-6), ("far", 1571.5e-6)] {
+            let found = report.phases.iter().find(|one| one.phase == phase && one.group.is_empty()).unwrap();
+            let goodput = found.metrics.of("throughput_bit_s").unwrap();
+            let expected = 8000.0 / cycle;
+            // Some 6400 back-offs of variance (16^2 - 1)/12 slots^2 at 6 Mbit/s: 42 us of a cycle each, 0.03 % of the mean.
+            assert!((goodput - expected).abs() < 0.003 * expected, "{sender} {phase}: {goodput} against {expected}");
+        }
+        // Alone it has all of the air time, whoever sends.
+        let stations = &report.cells[0].stations;
+        assert!(stations[sender].air_time_share > 0.7 && stations[1 - sender].air_time_share == 0.0);
+        assert_eq!(stations[1].air_time_both_share, stations[sender].air_time_share);
+        assert_eq!(stations[0].air_time_both_share, stations[sender].air_time_share);
+    }
+}
+
+#[test]
 fn air_time_fairness_serves_whoever_waits() {
     // One queue and equal air time are the same with a single station.
     let text = |keys: &str| {

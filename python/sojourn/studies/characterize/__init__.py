@@ -1,9 +1,9 @@
-"""Characterisation of a scheme by RFC 7928: scenarios as plans, their runs, and a report by the RFC's sections."""
+"""Characterisation of a scheme by a suite of scenarios, RFC 7928 or a WLAN: plans, their runs, and a report."""
 
 from __future__ import annotations
 
 from sojourn.studies.characterize.execute import characterize
 from sojourn.studies.characterize.networks import Setting
-from sojourn.studies.characterize.suite import SUITE, Scenario, chosen
+from sojourn.studies.characterize.suite import RFC, SUITE, Scenario, Suite
 
-__all__ = ["SUITE", "Scenario", "Setting", "characterize", "chosen"]
+__all__ = ["RFC", "SUITE", "Scenario", "Setting", "Suite", "characterize"]

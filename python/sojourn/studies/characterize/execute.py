@@ -15,7 +15,7 @@ from sojourn.results import notices, tables
 from sojourn.studies.characterize import cost, fronts, page, plans
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import Found
-from sojourn.studies.characterize.suite import SUITE, Scenario
+from sojourn.studies.characterize.suite import RFC, Scenario, Suite
 
 PLANS: Final = "plans"
 STORE: Final = "store"
@@ -43,7 +43,8 @@ def characterize(
     against: Sequence[Scheme],
     out: str | Path,
     *,
-    scenarios: Sequence[Scenario] = SUITE,
+    suite: Suite = RFC,
+    scenarios: Sequence[Scenario] | None = None,
     setting: Setting | None = None,
     is_quick: bool = False,
     with_cost: bool = True,
@@ -52,20 +53,21 @@ def characterize(
     force: bool = False,
     say: Say = lambda _: None,
 ) -> Path:
-    """Characterise a scheme by RFC 7928 beside others and tail drop, and return the report.
+    """Characterise a scheme by a suite, by default RFC 7928, beside others and tail drop, and return the report.
 
     The folder gets ``plans/``, ``store/`` and ``index.html``; runs that it holds are not repeated. Quick
-    characterisations have five replications instead of ten, and fewer values of what varies. `with_cost` measures CPU
-    time and memory (section 11). `force` replaces plans that differ, and writes into a folder with other files. `say`
-    is called with a line at every step.
+    characterisations have five replications instead of ten, and fewer values of what varies. `scenarios` are of the
+    suite, by default all. `with_cost` measures CPU time and memory. `force` replaces plans that differ, and writes
+    into a folder with other files. `say` is called with a line at every step.
     """
-    common = setting or Setting()
+    common = setting or suite.setting
+    chosen = suite.scenarios if scenarios is None else scenarios
     schemes = everyone(subject, against)
     place = Path(out)
     skipped: dict[str, str] = {}
     documents: list[tuple[Scenario, Plan]] = []
     say("pilot runs: the warm-up of each network")
-    for scenario in scenarios:
+    for scenario in chosen:
         warm_up = plans.warm_up_s(scenario, common, schemes, jobs)
         plan = plans.document(scenario, common, schemes, is_quick=is_quick, warm_up_s=warm_up)
         if plan is None:
@@ -80,12 +82,12 @@ def characterize(
     found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
     costs: dict[str, cost.Cost] = {}
     if with_cost:
-        say("section 11: CPU time and memory")
+        say(f"section {suite.parts['cost']}: CPU time and memory")
         costs = {one.label: cost.measure(one) for one in schemes if one.algorithm != TAIL_DROP.algorithm}
     names = {scenario.section: plan_file(scenario) for scenario, _ in documents}
     # What the front has is of its own section of the page.
-    shown = tuple(one for one in found if one.scenario in scenarios)
-    whole = page.Characterisation(subject, common, shown, costs, names, skipped, fronts.judged(found))
+    shown = tuple(one for one in found if one.scenario in chosen)
+    whole = page.Characterisation(subject, common, shown, costs, names, skipped, fronts.judged(found), suite)
     folder.write_text(place / PAGE, page.html(whole))
     return place / PAGE
 

@@ -16,6 +16,7 @@ from sojourn.plan.store import Store
 from sojourn.results import metrics
 from sojourn.results.results import Results
 from sojourn.stats import Estimate, Floats
+from sojourn.studies.characterize import measures
 from sojourn.studies.characterize.suite import Scenario
 from sojourn.view.plot import mean_share
 
@@ -36,7 +37,7 @@ class Found:
         """The results by the value of what varies; by None where nothing does."""
         found = read.results(expand.cells(self.plan), self.store)
         # Differences are corrected for the number of schemes, not for that of values.
-        return {next(iter(levels.values()), None): replace(one, family=()) for levels, one in found}
+        return {next(iter(levels.values()), None): measures.added(replace(one, family=())) for levels, one in found}
 
     @property
     def labels(self) -> list[str]:
@@ -74,11 +75,14 @@ class Found:
         return any(np.isfinite(values).any() for values in own)
 
     def points(self, label: str, level: Any = None, group: str = "") -> tuple[Floats, Floats]:
-        """Return queueing delay in ms and goodput in Mbit/s of every run (RFC 7928, section 2.7).
+        """Return queueing delay in ms and goodput in Mbit/s of every run (RFC 7928, section 2.7), or the plane.
 
         The delay of the run is the mean sojourn time in the queue under test, of several in the busiest. That of a
         group is the mean one-way delay of its packets, less the smallest that any packet of it had under any scheme.
         """
+        if self.scenario.plane is not None:
+            x, y = (self.values(label, name, level) for name in self.scenario.plane)
+            return x, y
         if not group:
             return self.values(label, DELAY, level), self.values(label, GOODPUT, level) / 1e6
         delays = self.values(label, "one_way_delay_ms_mean", level, group=group)

@@ -15,10 +15,11 @@ from sojourn.stats.front import LIMITS
 from sojourn.studies.characterize import pictures, requirements
 from sojourn.studies.characterize.cost import Cost
 from sojourn.studies.characterize.fronts import Judged, sentence
+from sojourn.studies.characterize.measures import heading
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.numbers import DELAY, GOODPUT, Found
 from sojourn.studies.characterize.stability import stability
-from sojourn.studies.characterize.suite import levels
+from sojourn.studies.characterize.suite import RFC, Headline, Suite, levels
 from sojourn.view.report import page as filled
 from sojourn.view.report.sections import Drawing, Section, items
 
@@ -29,7 +30,7 @@ _CONTROL: Final = ("parameter", "value", "default", "what it does")
 
 @dataclass(frozen=True)
 class Characterisation:
-    """All that a report shows: the scenarios with their runs, in the order of the RFC, and costs by label.
+    """All that a report shows: the scenarios with their runs, in the order of the suite, and costs by label.
 
     `document_names` has the plan's file of each scenario, `skipped` why there is none, and `fronts` where the schemes
     lie beside tail drop.
@@ -42,6 +43,7 @@ class Characterisation:
     document_names: Mapping[str, str]
     skipped: Mapping[str, str]
     fronts: tuple[Judged, ...] = ()
+    suite: Suite = RFC
 
     @property
     def everyone(self) -> tuple[Scheme, ...]:
@@ -51,24 +53,19 @@ class Characterisation:
 
 def html(whole: Characterisation) -> str:
     """Return the report as one HTML page."""
-    subject, about = whole.subject, entry_of(whole.subject.algorithm)
+    subject, about, suite = whole.subject, entry_of(whole.subject.algorithm), whole.suite
     others = ", ".join(one.label for one in whole.everyone if one.label != subject.label)
     replications = sorted({one.plan.replications for one in whole.found})
     found = Section("found", "What was found", (), (items(_headlines(whole)),))
     return filled(
-        f"{subject.label} by RFC 7928",
+        f"{subject.label} {suite.title}",
         (found, *([front_section(whole.fronts)] if whole.fronts else []), *_sections(whole)),
         kind="characterisation",
-        lead=(
-            f"{about['title']}: {about['summary']}. This page characterises it by the "
-            f"guidelines of RFC 7928, "
-            f"beside {others}. Each section gives a question, the network, the results with 95 % intervals, and a "
-            f"sentence."
-        ),
+        lead=f"{about['title']}: {about['summary']}. {suite.lead.format(others=others)}",
         facts=(
             ("Scheme", subject.text),
             ("Beside", others),
-            ("Bottleneck", f"{whole.setting.rate_mbit_s:g} Mbit/s"),
+            (suite.place[0], suite.place[1].format(rate=whole.setting.rate_mbit_s)),
             ("Base RTT", f"{whole.setting.rtt_ms:g} ms"),
             ("Buffer", _buffer(whole.setting)),
             ("Replications", " and ".join(str(n) for n in replications)),
@@ -88,9 +85,9 @@ def _headlines(whole: Characterisation) -> list[str]:
     made = []
     for other in (one.label for one in whole.everyone if one.label != subject):
         parts = []
-        for metric, word in ((DELAY, "mean queueing delay"), (GOODPUT, "goodput")):
+        for measure in whole.suite.headlines:
             found = [
-                one.differences(subject, metric, level).get(other)
+                one.differences(subject, measure.metric, level).get(other)
                 for one in whole.found
                 if {subject, other} <= set(one.labels)
                 for level in one.levels
@@ -98,7 +95,7 @@ def _headlines(whole: Characterisation) -> list[str]:
             known = [how for how in found if how is not None]
             counts = {how: known.count(how) for how in ("lower", "higher", "tied")}
             parts.append(
-                f"{word} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
+                f"{measure.title} lower in {counts['lower']} of {len(known)} networks, higher in {counts['higher']}, "
                 f"no significant difference in {counts['tied']}"
             )
         made.append(f"Compared with {other}: {'; '.join(parts)}.")
@@ -147,13 +144,13 @@ def front_section(fronts: Sequence[Judged]) -> Section:
 
 def _sections(whole: Characterisation) -> Iterator[Section]:
     yield _setup(whole)
-    waiting = {"4.6": _scheduling, "8.3": _stability, "11": _cost, "12": _control, "13": _summary}
+    waiting = {number: _PARTS[name] for name, number in whole.suite.parts.items()}
     for one in whole.found:
         for number in [n for n in waiting if _order(n) < _order(one.scenario.section)]:
-            yield waiting.pop(number)(whole)
+            yield waiting.pop(number)(whole, number)
         yield _scenario(whole, one)
-    for make in waiting.values():
-        yield make(whole)
+    for number, make in waiting.items():
+        yield make(whole, number)
 
 
 def _order(section: str) -> tuple[int, ...]:
@@ -171,20 +168,22 @@ def _setup(whole: Characterisation) -> Section:
         for one in whole.found
         for section in [one.scenario.section]
     ]
+    suite = whole.suite
     text = (
-        "All networks are dumbbells: groups of hosts with links of 10 Gbit/s, and one bottleneck. The queue of the "
-        "bottleneck is under test. Its buffer is the bandwidth-delay "
-        "product with the largest round-trip time, the same for every scheme that has a limit in packets (section "
-        "3.2).",
+        *suite.setup,
         "The warm-up comes from MSER-5 on the queue and the goodput of one pilot run of each scheme: the latest "
         "time at which a series settles, rounded up to 5 s, and 60 s where "
         "one does not settle within a minute. In each replication all schemes meet the same traffic.",
         "To change a scenario, edit its plan and run “sojourn plan run PLAN --store STORE”. The command “sojourn "
         "characterize” continues an interrupted run.",
     )
-    heads = ("Section", "Buffer (packets)", "Warm-up", "Measured", "Replications", "Plan")
-    table = Drawing("setup", None, "The plans of this page", heads, tuple(rows))
-    return Section("setup", "Setup (sections 3 and 4.1)", text, (table,))
+    heads: tuple[str, ...] = ("Section", "Buffer (packets)", "Warm-up", "Measured", "Replications", "Plan")
+    drawings = [Drawing("setup", None, "The plans of this page", heads, tuple(rows))]
+    if suite.measures:
+        defined = tuple((one.heading, one.definition, one.source) for one in suite.measures)
+        heads = ("Measure", "Definition", "Source")
+        drawings.append(Drawing("measures", None, "What is measured", heads, defined, kind=""))
+    return Section("setup", suite.setup_title, text, tuple(drawings))
 
 
 def _limit(one: Found) -> str:
@@ -211,11 +210,13 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
     ]
     shown = _level(one)
     at = f" ({one.factor} = {scenario.level(shown)})" if shown is not None else ""
+    x, y = map(heading, scenario.plane) if scenario.plane else ("queueing delay", "Goodput")
     caption = (
-        f"Goodput against queueing delay{at}: small points are runs, a marker is their median, and the shape is the "
+        f"{y} against {x[:1].lower()}{x[1:]}{at}: small points are runs, a marker is their median, "
+        "and the shape is the "
         "ellipse of one standard deviation."
     )
-    if scenario.groups:
+    if scenario.groups and not scenario.plane:
         caption += (
             " The delay of a group is the mean one-way delay of its packets, less the smallest of any of its packets."
         )
@@ -225,9 +226,10 @@ def _scenario(whole: Characterisation, one: Found) -> Section:
         drawings.append(
             Drawing(f"{name}-cdf", curves, f"Distribution over all packets{at}, mean of the replications.")
         )
-    if one.factor is not None and not scenario.groups:
-        over = pictures.over_factor(one, (DELAY, GOODPUT))
-        drawings.append(Drawing(f"{name}-over", over, f"Mean sojourn time and goodput over {one.factor}."))
+    if one.factor is not None and (scenario.plane or not scenario.groups):
+        over = pictures.over_factor(one, tuple(measure.metric for measure in whole.suite.headlines))
+        what = "The measures of the sentences" if scenario.plane else "Mean sojourn time and goodput"
+        drawings.append(Drawing(f"{name}-over", over, f"{what} over {one.factor}."))
     drawings.append(_run_table(one))
     if scenario.groups:
         drawings.append(_group_table(one))
@@ -263,7 +265,7 @@ def _table(one: Found, name: str, caption: str, heads: Iterable[str], rows: Sequ
 
 
 def _heads(names: Iterable[str]) -> list[str]:
-    return [metrics.find(name).heading for name in names]
+    return [heading(name) for name in names]
 
 
 def _run_table(one: Found) -> Drawing:
@@ -333,19 +335,15 @@ def _sentences(whole: Characterisation, one: Found) -> list[str]:
     made = []
     every = one.levels
     for level in every if len(every) <= 3 else (every[0], every[-1]):
-        delay, goodput = (one.text(subject, name, level) for name in (DELAY, GOODPUT))
         start = "" if level is None else f"With {one.factor} = {one.scenario.level(level)}, "
-        sentence = f"{start}{subject} has a mean queueing delay of {delay} ms and a goodput of {goodput} Mbit/s."
-        made.append(
-            sentence
-            + _compared(one, subject, DELAY, "delay", level)
-            + _compared(one, subject, GOODPUT, "goodput", level)
-        )
+        has = [measure.phrase.format(one.text(subject, measure.metric, level)) for measure in whole.suite.headlines]
+        compared = [_compared(one, subject, measure, level) for measure in whole.suite.headlines]
+        made.append("".join((f"{start}{subject} has {listed(has)}.", *compared)))
     return made
 
 
-def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> str:
-    found = one.differences(subject, metric, level)
+def _compared(one: Found, subject: str, measure: Headline, level: Any) -> str:
+    found = one.differences(subject, measure.metric, level)
     if not found:
         return ""
     parts = []
@@ -357,10 +355,10 @@ def _compared(one: Found, subject: str, metric: str, word: str, level: Any) -> s
         names = [label for label, what in found.items() if what == how]
         if names:
             parts.append(f"{text} {listed(names)}")
-    return f" Its {word} is {'; '.join(parts)}."
+    return f" Its {measure.word} is {'; '.join(parts)}."
 
 
-def _scheduling(whole: Characterisation) -> Section:
+def _scheduling(whole: Characterisation, number: str) -> Section:
     rows = []
     for one in whole.everyone:
         entry = entry_of(one.algorithm)
@@ -393,10 +391,10 @@ def _scheduling(whole: Characterisation) -> Section:
         tuple(rows),
         kind="",
     )
-    return Section(anchor("4.6"), "4.6 Interaction with scheduling", text, (table,))
+    return Section(anchor(number), f"{number} Interaction with scheduling", text, (table,))
 
 
-def _stability(whole: Characterisation) -> Section:
+def _stability(whole: Characterisation, number: str) -> Section:
     rows, missing = [], []
     buffer = whole.setting.buffer()
     for one in whole.everyone:
@@ -413,13 +411,15 @@ def _stability(whole: Characterisation) -> Section:
         text.append(f"No fluid model of {listed(missing)} is known to Sojourn.")
     heads = ("Scheme", "Congestion", "Fixed point: queue (packets)", "Loss (%)", "Stable", "Delay margin (ms)")
     drawings = (Drawing("stability", None, "Stability of the control law", heads, tuple(rows)),) if rows else ()
-    return Section(anchor("8.3"), "8.3 Parameter sensitivity and stability", tuple(text), drawings)
+    return Section(anchor(number), f"{number} Parameter sensitivity and stability", tuple(text), drawings)
 
 
-def _cost(whole: Characterisation) -> Section:
+def _cost(whole: Characterisation, number: str) -> Section:
     if not whole.costs:
         return Section(
-            anchor("11"), "11 Implementation cost", ("Not measured in this run (--no-cost, or only some sections).",)
+            anchor(number),
+            f"{number} Implementation cost",
+            ("Not measured in this run (--no-cost, or only some sections).",),
         )
     rows = [
         (label, metrics.shown(cost.ns_a_packet), f"{cost.bytes_a_flow:.0f}") for label, cost in whole.costs.items()
@@ -431,10 +431,12 @@ def _cost(whole: Characterisation) -> Section:
         "Values below some 30 B are noise.",
     )
     heads = ("Scheme", "CPU time above tail drop (ns a packet)", "Memory above tail drop (B a flow)")
-    return Section(anchor("11"), "11 Implementation cost", text, (Drawing("cost", None, "Cost", heads, tuple(rows)),))
+    return Section(
+        anchor(number), f"{number} Implementation cost", text, (Drawing("cost", None, "Cost", heads, tuple(rows)),)
+    )
 
 
-def _control(whole: Characterisation) -> Section:
+def _control(whole: Characterisation, number: str) -> Section:
     entry = entry_of(whole.subject.algorithm)
     docs = {one["name"]: one for one in entry["parameters"]}
     rows = tuple(
@@ -452,22 +454,34 @@ def _control(whole: Characterisation) -> Section:
         + " The buffer is set for each scenario.",
     )
     return Section(
-        anchor("12"),
-        "12 Operator control and auto-tuning",
+        anchor(number),
+        f"{number} Operator control and auto-tuning",
         text,
         (Drawing("control", None, "Parameters", _CONTROL, rows, kind=""),),
     )
 
 
-def _summary(whole: Characterisation) -> Section:
+def _summary(whole: Characterisation, number: str) -> Section:
     done = {one.scenario.section for one in whole.found}
+    unmeasured = "" if whole.costs else whole.suite.parts["cost"]
     rows = tuple(
-        (one.section, one.what, one.weight, requirements.state(one, done, whole.skipped, has_cost=bool(whole.costs)))
-        for one in requirements.TABLE
+        (one.section, one.what, one.weight, requirements.state(one, done, whole.skipped, cost=unmeasured))
+        for one in whole.suite.items
     )
+    caption = "The items of the RFC" if whole.suite is RFC else "What the study asks for"
     return Section(
-        anchor("13"),
-        "13 Checklist",
+        anchor(number),
+        f"{number} Checklist",
         (),
-        (Drawing("checklist", None, "The items of the RFC", ("Section", "Item", "Weight", "Here"), rows, kind=""),),
+        (Drawing("checklist", None, caption, ("Section", "Item", whole.suite.asked, "Here"), rows, kind=""),),
     )
+
+
+_PARTS: Final[Mapping[str, Callable[[Characterisation, str], Section]]] = {
+    "scheduling": _scheduling,
+    "stability": _stability,
+    "cost": _cost,
+    "control": _control,
+    "checklist": _summary,
+}
+"""The sections without a scenario."""

@@ -11,6 +11,7 @@ import numpy as np
 from sojourn.results import metrics
 from sojourn.stats import Floats
 from sojourn.studies.characterize.fronts import Judged
+from sojourn.studies.characterize.measures import heading
 from sojourn.studies.characterize.numbers import Found
 from sojourn.view import charts
 from sojourn.view.canvas import WIDTH, Picture, is_wide, label_spots, logarithmic, new_figure, points
@@ -28,7 +29,9 @@ def looks_of(found: Found) -> dict[str, Look]:
 
 
 def drawn_network(document: dict[str, Any]) -> Picture:
-    """Draw a dumbbell: what sends, the queues under test, and their rate."""
+    """Draw a dumbbell: what sends, the queues under test, and their rate; or a cell."""
+    if "cells" in document:
+        return _cell(document)
     flows, links = document["flows"], {link["name"]: link for link in document["links"]}
     counts = {node["name"]: node["count"] for node in document["nodes"]}
     sides = {"left": [flow for flow in flows if flow["to"] == "right"]}
@@ -64,6 +67,35 @@ def drawn_network(document: dict[str, Any]) -> Picture:
     return figure
 
 
+def _cell(document: dict[str, Any]) -> Picture:
+    """Draw a server, an access point, and groups of stations with their data rates."""
+    (cell,), (wire,) = document["cells"], document["links"]
+    counts = {node["name"]: node["count"] for node in document["nodes"]}
+    moving = {change["queue"].partition(":")[2].rstrip("0123456789") for change in document.get("changes", ())}
+    flows = document["flows"]
+    with new_figure(WIDTH, 0.75 + 0.3 * len(flows)) as figure:
+        axes = figure.add_subplot()
+        small: Any = {"color": INK, "fontsize": points(8.5)}
+        axes.set_axis_off()
+        axes.set_xlim(0, 10)
+        axes.set_ylim(0, 1)
+        box = {"boxstyle": "round,pad=0.35", "facecolor": PAPER, "edgecolor": INK}
+        for name, x in (("server", 0.5), ("access point", 3.6)):
+            axes.text(x, 0.5, name, ha="center", va="center", color=INK, zorder=3, bbox=box)
+        axes.plot([0.5, 3.6], [0.5, 0.5], color=INK, linewidth=2, zorder=1)
+        axes.text(1.95, 0.56, f"{wire['rate']}, {wire['delay']}", ha="center", va="bottom", **small)
+        for k, flow in enumerate(flows):
+            y = 0.95 - 0.9 * k / (len(flows) - 1)
+            is_up = flow["to"] == "server"
+            station = flow["from"] if is_up else flow["to"]
+            arrow = {"arrowstyle": "<|-" if is_up else "-|>", "color": INK, "linewidth": 0.8}
+            axes.annotate("", (6.0, y), (4.2, 0.5), arrowprops=arrow)
+            rate = "changing" if station in moving else cell["rates"].get(station, cell["data_rate"])
+            text = f"{_sender(flow, {flow['name']: counts[station]})}, {rate}"
+            axes.text(6.1, y, text, ha="left", va="center", **small)
+    return figure
+
+
 def _sender(flow: dict[str, Any], counts: dict[str, int]) -> str:
     transport, traffic = flow["transport"], flow["traffic"]
     kind = traffic["kind"]
@@ -80,7 +112,9 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
     A point a run, their median, and the ellipse of one standard deviation. A panel for each group
     of flows that the scenario tells apart.
     """
-    groups = found.scenario.groups or (("", ""),)
+    plane = found.scenario.plane
+    groups = (("", ""),) if plane else found.scenario.groups or (("", ""),)
+    x_label, y_label = map(heading, plane) if plane else ("Queueing delay (ms)", "Goodput (Mbit/s)")
     one = len(groups) == 1
     with charts.panels(len(groups), _COLUMNS, 0.0 if one else 0.9, 3.6 if one else 2.6) as (figure, every):
         for axes, (group, title) in zip(every, groups, strict=False):
@@ -96,8 +130,8 @@ def tradeoff(found: Found, level: Any = None) -> Picture:
             if is_wide(spread):
                 logarithmic(axes, "x")
             axes.margins(0.12)
-            axes.set_xlabel("Queueing delay (ms)")
-            axes.set_ylabel("Goodput (Mbit/s)")
+            axes.set_xlabel(x_label)
+            axes.set_ylabel(y_label)
             charts.title(axes, title or "↖ better", faint=not title)
         charts.legend(figure, every)
     return figure
@@ -141,15 +175,15 @@ def distributions(found: Found, level: Any = None) -> Picture | None:
 def over_factor(found: Found, names: tuple[str, ...]) -> Picture:
     """Draw estimates of the run over what varies: a panel for each metric."""
     levels = found.levels
-    with charts.panels(len(names), len(names), 0.0, 3.3) as (figure, every):
-        for axes, metric in zip(every, map(metrics.find, names), strict=True):
+    with charts.panels(len(names), 2, 0.0, 3.3) as (figure, every):
+        for axes, name in zip(every, names, strict=True):
             for label, look in looks_of(found).items():
-                estimates = [found.estimate(label, metric.name, level) for level in levels]
-                charts.curve(axes, range(len(levels)), estimates, look, metric.scale)
+                estimates = [found.estimate(label, name, level) for level in levels]
+                charts.curve(axes, range(len(levels)), estimates, look, metrics.find(name).scale)
             ticks = [found.scenario.level(level) for level in levels]
             axes.set_xticks(range(len(levels)), ticks, rotation=30 if len(levels) > 5 else 0)
             axes.set_xlabel(found.factor or "")
-            axes.set_ylabel(metric.heading)
+            axes.set_ylabel(heading(name))
         charts.legend(figure, every)
     return figure
 

@@ -15,6 +15,7 @@ from sojourn.model.network import Network
 from sojourn.model.scheme import Scheme, entry_of, with_parameters
 from sojourn.plan import Plan
 from sojourn.plan.runner import compare
+from sojourn.studies.characterize import measures
 from sojourn.studies.characterize.networks import Setting
 from sojourn.studies.characterize.suite import WARM_UP_S, Scenario
 
@@ -103,10 +104,10 @@ def document(
         replications=replications or (5 if is_quick else 10),
         series=_INTERVAL,
         series_replications=1,
-        metrics=scenario.metrics,
+        metrics=measures.of_runs(scenario.metrics),
         figures=tuple(plan.Figure("sojourn_ms_mean", name) for name in vary),
-        description=f"RFC 7928, section {scenario.section.partition('-')[0]}: {scenario.title}",
-        source=f"RFC 7928, {scenario.section}",
+        description=f"{scenario.source}, section {scenario.section.partition('-')[0]}: {scenario.title}",
+        source=f"{scenario.source}, {scenario.section}",
     )
     return made.check()
 

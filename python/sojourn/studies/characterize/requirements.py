@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item with its weight, and the scenarios that do it; none for a section of text."""
+    """One item with its weight, or who asks for it, and the scenarios that do it; none for a section of text."""
 
     section: str
     what: str
@@ -43,9 +43,9 @@ TABLE: Final = (
 )  # fmt: skip
 
 
-def state(item: Item, done: Set[str], skipped: Mapping[str, str], *, has_cost: bool) -> str:
-    """Return whether an item was done."""
-    if item.section == "11" and not has_cost:
+def state(item: Item, done: Set[str], skipped: Mapping[str, str], *, cost: str = "") -> str:
+    """Return whether an item was done; `cost` is the section of costs if they were not measured."""
+    if item.section == cost:
         return "not measured"
     if all(section in done for section in item.by):
         return "done"

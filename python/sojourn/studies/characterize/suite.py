@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sojourn.base import suggest
 from sojourn.base.core import SojournError
 from sojourn.base.wording import listed
+from sojourn.studies.characterize import requirements
+from sojourn.studies.characterize.measures import Measure
 from sojourn.studies.characterize.networks import NEAR_MS, NEWRENO, UDP, Group, Setting, network
+from sojourn.studies.characterize.requirements import Item
 from sojourn.theory.approximations import congestion_flows
 
 WARM_UP_S: Final = 20.0
@@ -27,14 +30,14 @@ Vary = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One scenario of the RFC.
+    """One scenario of a suite.
 
     Parameters
     ----------
     section
-        Of the RFC, with a part where a section has several; also the file's name.
+        Of the RFC, with a part where a section has several, or of the suite's page; also the file's name.
     weight
-        ``must``, ``should``, ``recommended`` or ``may`` (section 13).
+        ``must``, ``should``, ``recommended`` or ``may`` (section 13); or who asks for it.
     groups
         Titles of the groups of flows that have graphs of their own; empty: the run as a whole.
     vary
@@ -51,6 +54,10 @@ class Scenario:
         Writes a value of what varies for a reader.
     first
         The queue before the one under test varies: other parameters of a scheme, and the other schemes.
+    source
+        The document that has the section.
+    plane
+        Metrics of the picture of runs, a delay first; None for queueing delay and goodput, of each group.
     """
 
     section: str
@@ -70,10 +77,91 @@ class Scenario:
     level: Callable[[Any], str] = str
     rate_mbit_s: float | None = None
     first: bool = False
+    source: str = "RFC 7928"
+    plane: tuple[str, str] | None = None
 
     def setting(self, common: Setting) -> Setting:
         """Return the common setting with this section's rate."""
         return common if self.rate_mbit_s is None else common.at(self.rate_mbit_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A metric that a page's sentences are about.
+
+    Parameters
+    ----------
+    phrase
+        With a place for the value: ``a goodput of {} Mbit/s``.
+    word, title
+        Its name where schemes are compared in one network, and where networks are counted.
+    """
+
+    metric: str
+    phrase: str
+    word: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Scenarios with a page.
+
+    Parameters
+    ----------
+    title, lead
+        Of the page, behind the name of the scheme; the lead has a place for the names of the others.
+    place
+        A fact about the network, with a place for the rate of the setting.
+    setup_title, setup
+        Of the section on the plans.
+    headlines
+        What its sentences are about.
+    measures
+        That it defines; none where they are metrics of every run.
+    asked, items
+        The checklist: who asks for its items, and the items.
+    parts
+        Numbers of the sections without a scenario: ``scheduling``, ``stability``, ``cost``, ``control`` and
+        ``checklist``.
+    setting
+        By default.
+    """
+
+    title: str
+    lead: str
+    place: tuple[str, str]
+    setup_title: str
+    setup: tuple[str, ...]
+    headlines: tuple[Headline, ...]
+    asked: str
+    items: tuple[Item, ...]
+    parts: Mapping[str, str]
+    scenarios: tuple[Scenario, ...]
+    setting: Setting
+    measures: tuple[Measure, ...] = ()
+
+    def chosen(self, sections: Sequence[str]) -> tuple[Scenario, ...]:
+        """Return the scenarios of some sections, all by default; ``8.2`` means all below it.
+
+        A section without a scenario is refused.
+        """
+        if not sections:
+            return self.scenarios
+        names = [one.section for one in self.scenarios]
+        wanted: set[str] = set()
+        for section in sections:
+            # 8.2.3 and 8.2.4 are cells of the scenario of 8.2.2.
+            asked = {"8.2.3": "8.2.2", "8.2.4": "8.2.2"}.get(section, section)
+            below = {name for name in names if name == asked or name.startswith((f"{asked}.", f"{asked}-"))}
+            below |= {name for name in names if name[:-1] == asked and name[-1].isalpha()}
+            if not below:
+                known = ", ".join(names)
+                raise SojournError(
+                    f"section {section!r} has no scenario{suggest.hint(section, names)}; allowed: {known}"
+                )
+            wanted |= below
+        return tuple(one for one in self.scenarios if one.section in wanted)
 
 
 Member = Group | Callable[[Setting], Group]
@@ -147,7 +235,7 @@ def _rtt_of(delay: Any) -> str:
     return f"{2 * (float(str(delay).split()[0]) + NEAR_MS):g} ms"
 
 
-_VOIP: Final[dict[str, Any]] = {"transport": UDP, "traffic": {"kind": "voip"}}
+VOIP: Final[dict[str, Any]] = {"transport": UDP, "traffic": {"kind": "voip"}}
 _CBR: Final = {"kind": "cbr", "rate": "512 kbit/s", "packet_size": "172 B"}
 
 
@@ -319,7 +407,7 @@ SUITE: Final = (
         "9.1", "recommended", "Traffic mix",
         "What does each application see in a mix of calls, web, CBR, video and bulk TCP?",
         of("mix", "a call in both directions, six web users, a CBR flow, a video and five bulk flows",
-           Group("voip", **_VOIP), Group("voip_back", is_back=True, **_VOIP), _web(6), _APPLICATION["cbr"],
+           Group("voip", **VOIP), Group("voip_back", is_back=True, **VOIP), _web(6), _APPLICATION["cbr"],
            _APPLICATION["video"], Group("bulk", 5)),
         groups=_titled("voip", "voip_back", "web", "cbr", "video", "bulk"), of_groups=_APPLICATIONS,
     ),
@@ -342,25 +430,29 @@ SUITE: Final = (
 """Every scenario, in the order of the RFC."""
 
 
-def chosen(sections: Sequence[str]) -> tuple[Scenario, ...]:
-    """Return the scenarios of some sections of the RFC, all by default; ``8.2`` means all below it.
+RFC: Final = Suite(
+    title="by RFC 7928",
+    lead="This page characterises it by the guidelines of RFC 7928, beside {others}. Each section gives a question, "
+    "the network, the results with 95 % intervals, and a sentence.",
+    place=("Bottleneck", "{rate:g} Mbit/s"),
+    setup_title="Setup (sections 3 and 4.1)",
+    setup=(
+        "All networks are dumbbells: groups of hosts with links of 10 Gbit/s, and one bottleneck. The queue of the "
+        "bottleneck is under test. Its buffer is the bandwidth-delay "
+        "product with the largest round-trip time, the same for every scheme that has a limit in packets (section "
+        "3.2).",
+    ),
+    headlines=(
+        Headline("sojourn_ms_mean", "a mean queueing delay of {} ms", "delay", "mean queueing delay"),
+        Headline("goodput_bit_s", "a goodput of {} Mbit/s", "goodput", "goodput"),
+    ),
+    asked="Weight",
+    items=requirements.TABLE,
+    parts={"scheduling": "4.6", "stability": "8.3", "cost": "11", "control": "12", "checklist": "13"},
+    scenarios=SUITE,
+    setting=Setting(),
+)
+"""RFC 7928."""
 
-    A section without a scenario is refused.
-    """
-    if not sections:
-        return SUITE
-    names = [one.section for one in SUITE]
-    wanted: set[str] = set()
-    for section in sections:
-        # 8.2.3 and 8.2.4 are cells of the scenario of 8.2.2.
-        asked = {"8.2.3": "8.2.2", "8.2.4": "8.2.2"}.get(section, section)
-        below = {name for name in names if name == asked or name.startswith((f"{asked}.", f"{asked}-"))}
-        below |= {name for name in names if name[:-1] == asked and name[-1].isalpha()}
-        if not below:
-            known = ", ".join(names)
-            raise SojournError(f"section {section!r} has no scenario{suggest.hint(section, names)}; allowed: {known}")
-        wanted |= below
-    return tuple(one for one in SUITE if one.section in wanted)
 
-
-__all__ = ["SUITE", "WARM_UP_S", "Scenario", "chosen", "levels", "mild", "of", "tcp"]
+__all__ = ["RFC", "SUITE", "VOIP", "WARM_UP_S", "Headline", "Scenario", "Suite", "levels", "mild", "of", "tcp"]

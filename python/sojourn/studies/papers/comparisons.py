@@ -234,6 +234,23 @@ def _equals(claim: Claim, one: Setting, metric: str) -> Statement:
     return for_subjects(claim, one, part)
 
 
+def of_one_sign(one: Floats, other: Floats) -> Statement:
+    """State that two means have one sign: that of (a - b) and (a + b) if |a| > |b|."""
+    return some(every([Sign(sign * one), Sign(sign * other)]) for sign in (1.0, -1.0))
+
+
+def _farther(claim: Claim, one: Setting, metric: str) -> Statement:
+    """State that |s - r| > |a - r|, r being the first that is named beside the subject, of every other a."""
+    of = one.values[metric]
+    first, *others = one.against
+
+    def part(scheme: str) -> Statement:
+        ours, base = of[scheme], of[first]
+        return every(of_one_sign(ours - of[other], ours + of[other] - 2 * base) for other in others)
+
+    return for_subjects(claim, one, part)
+
+
 OF_SCHEMES: Final[Mapping[str, Maker]] = {
     "lower": partial(_ordered, is_lower=True),
     "higher": partial(_ordered, is_lower=False),
@@ -253,6 +270,7 @@ OF_SCHEMES: Final[Mapping[str, Maker]] = {
     "best": _best,
     "below": _below,
     "equals": _equals,
+    "farther": _farther,
     "low": partial(_extreme, sign=-1.0),
     "high": partial(_extreme, sign=1.0),
 }

@@ -45,6 +45,7 @@ PHRASES: Final = {
     "peak_greater": "with a greater peak over {sweep} than {against}",
     "equals": "equal to {value}{margin}",
     "below": "below {value}",
+    "farther": "further from the first of these than the others are: {against}",
     "unjudgeable": "(no run can decide it)",
 }
 """By comparison of ``claims.toml``. against: schemes; beside: the same, after a superlative; here, there: traffic."""

@@ -37,6 +37,7 @@ from sojourn.studies.papers.comparisons import (
     mean_over,
     near,
     of_each,
+    of_one_sign,
 )
 from sojourn.studies.papers.logic import Sign, Statement, at_least, at_most, every, exactly, some
 from sojourn.studies.papers.model import Claim
@@ -119,10 +120,6 @@ def _gaps(one: Setting, metric: str, scheme: str, other: str) -> list[Floats]:
     return [_contrast([(1.0, a), (-1.0, b)]) for a, b in zip(ours, theirs, strict=True)]
 
 
-def _of_one_sign(one: Floats, other: Floats) -> Statement:
-    return some(every([Sign(sign * one), Sign(sign * other)]) for sign in (1.0, -1.0))
-
-
 def _gap_with(claim: Claim, one: Setting, metric: str, *, widens: bool) -> Statement:
     """State that |d|, d the difference, is greater at the last point than at the first (or less), as its trend says.
 
@@ -133,7 +130,7 @@ def _gap_with(claim: Claim, one: Setting, metric: str, *, widens: bool) -> State
     def part(scheme: str, other: str) -> Statement:
         gaps = _gaps(one, metric, scheme, other)
         trend, both = slope(gaps), _contrast([(1.0, gaps[0]), (1.0, gaps[-1])])
-        return _of_one_sign(trend, both if widens else -both)
+        return of_one_sign(trend, both if widens else -both)
 
     return against_each(claim, one, part)
 
@@ -216,7 +213,7 @@ def _gap_greater_in(claim: Claim, one: Setting, metric: str) -> Statement:
         def beside(group: tuple[At, ...]) -> Statement:
             s, a = _not_nothing(mean_over(one.points, metric, scheme), mean_over(one.points, metric, other))
             s2, a2 = _not_nothing(mean_over(group, metric, scheme), mean_over(group, metric, other))
-            return _of_one_sign(_difference_of_products(s, a2, s2, a), _difference_of_products(s, s2, a, a2))
+            return of_one_sign(_difference_of_products(s, a2, s2, a), _difference_of_products(s, s2, a, a2))
 
         return every(beside(group) for group in one.others)
 

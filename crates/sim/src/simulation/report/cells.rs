@@ -33,6 +33,8 @@ pub struct StationReport {
     pub retry_drops: u64,
     /// Share of time for which its exchanges and collisions held the channel.
     pub air_time_share: f64,
+    /// The same of transmissions from it and to it; of the access point, of all transmissions.
+    pub air_time_both_share: f64,
 }
 
 impl Simulation {
@@ -40,7 +42,8 @@ impl Simulation {
         let share = |time: Span| time.seconds() / measured.seconds();
         let node = |port: usize| self.network.nodes[self.network.ports[port].node()].clone();
         let cells = self.net.cells.iter().map(|cell| {
-            let stations = cell.stations.iter().map(|station| {
+            let stations = cell.stations.iter().enumerate().map(|(number, station)| {
+                let both = if number == 0 { &cell.busy } else { &station.both };
                 let Counts { attempts, retries, collisions, frame_errors, retry_drops } =
                     station.counts.since(&station.before);
                 StationReport {
@@ -51,6 +54,7 @@ impl Simulation {
                     frame_errors,
                     retry_drops,
                     air_time_share: share(station.air.total(self.end)),
+                    air_time_both_share: share(both.total(self.end)),
                 }
             });
             CellReport {
