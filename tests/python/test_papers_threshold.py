@@ -196,7 +196,7 @@ def test_the_smoke_of_the_threshold_study(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_the_study_and_the_page_on_stability_have_one_answer() -> None:
-    """Which thresholds are stable, by the method of docs/theory.py: 50 flows at 6250 packets/s, and the study's 60."""
+    """Which thresholds are stable: 50 flows at 6250 packets/s as in docs/theory.py, and the study's 60."""
     page = (Path(__file__).parents[2] / "docs/concepts/theory-stability.md").read_text(encoding="utf-8")
     rows = [
         line.strip("| ").split(" | ")

@@ -57,7 +57,8 @@ CLASSES: Final = (
           ((Measure("delay variation of the call, p99 (ms)", lower=True),
             reading("delay_variation_ms_p99", group="voip")),
            (_CARRIED, reading(GOODPUT, 1e-6, group="bulk")))),
-    Class("several rates", "links of 2, 20 and 100 Mbit/s", "rates", _WORST),
+    Class("several rates", "links of 2, 20 and 100 Mbit/s", "rates",
+          (_WORST[0], (Measure("least utilisation", lower=False), worst("utilisation", lower=False)))),
     Class("large BDP", "100 Mbit/s with a base RTT of 200 ms", "large", _one()),
 )  # fmt: skip
 """Every class; the last two have networks that RFC 7928 does not have."""
