@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -135,11 +134,12 @@ def test_an_effect_on_fairness_is_a_distance_to_drop_tail() -> None:
 
 
 def test_the_index_over_fair_shares_is_not_capped_by_what_udp_asks_for() -> None:
-    # Two flows of TCP with 400 and one of UDP that sends 100 and gets all: Jain's index is 900^2 / (3 x 330,000) = 0.818,
-    # and over the fair shares, 400, 400 and 100, it is 1. UDP that loses a fifth has 80 of 100, and (880 - 100)/2 = 390 are
-    # TCP's shares: 400/390 twice and 0.8, whose index is (2.851)^2 / (3 x 2.744) = 0.9876.
+    # Two flows of TCP with 400 and one of UDP that sends 100 and gets all: Jain's index is 900^2 / (3 x 330,000) =
+    # 0.818, and over the fair shares, 400, 400 and 100, it is 1. UDP that loses a fifth has 80 of 100, and
+    # (880 - 100)/2 = 390 are TCP's shares: 400/390 twice and 0.8, whose index is (2.851)^2 / (3 x 2.744) = 0.9876.
     rows = [("tcp", 400.0, 10, 0), ("tcp", 400.0, 10, 0), ("udp", 100.0, 10, 0)]
-    flows = pd.DataFrame(rows, columns=["transport", "goodput_bit_s", "sent_packets", "dropped_packets"])
+    names = ("transport", "goodput_bit_s", "sent_packets", "dropped_packets")
+    flows = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows]).to_pandas()
     goodput = flows["goodput_bit_s"].to_numpy()
     assert fair_share_index(goodput, demands(flows)) == pytest.approx(1)
     assert jain(goodput) == pytest.approx(0.8182, abs=1e-4)
