@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 from pages import DOCS, IMAGES, table, write
 
-from sojourn.model.scheme import Scheme
+from sojourn.model.scheme import Scheme, entry_of
 from sojourn.stats import Estimate
 from sojourn.studies.atlas import NEEDS, execute, pictures
 from sojourn.studies.atlas.page import number
@@ -50,6 +50,19 @@ def best_of(whole: execute.Atlas) -> str:
     return table(["need", "what is measured", "no scheme is significantly better than", "value of the first"], rows)
 
 
+def beside(data: pd.DataFrame, schemes: tuple[Scheme, ...]) -> str:
+    """Returns where schemes lie beside the front of tail drop, by class of networks."""
+    state = {one.label: bool(entry_of(one.algorithm)["per_flow_state"]) for one in schemes}
+    rows = []
+    for title, part in data.groupby("class", sort=False):
+        off = part[part["place"] == "off"]["scheme"]
+        cells = [", ".join(f"`{name}`" for name in off if state[name] == kept) or "none" for kept in (False, True)]
+        counts = [str(int((part["place"] == place).sum())) for place in ("off", "on", "behind")]
+        rows.append([str(title), *counts, *cells])
+    heads = ["class of networks", "off", "on", "behind", "off, one queue", "off, with queues or state for flows"]
+    return table(heads, rows)
+
+
 def main() -> None:
     """Writes the page."""
     whole = read(Path(sys.argv[1]))
@@ -59,6 +72,7 @@ def main() -> None:
     ):
         picture.savefig(IMAGES / f"{name}.png", dpi=110, facecolor="white", metadata={"Software": None})
     values = {"count": len(whole.schemes), "table": best_of(whole).rstrip("\n"), "replications": whole.replications}
+    values["fronts"] = beside(pd.read_csv(Path(sys.argv[1]) / execute.FRONTS), whole.schemes).rstrip("\n")
     write("concepts/atlas.md", values)
     (DOCS / "concepts" / "atlas.csv").write_text((Path(sys.argv[1]) / execute.DATA[0]).read_text())
 

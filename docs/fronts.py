@@ -19,6 +19,7 @@ from sojourn.base import core
 from sojourn.stats import Floats, Quantity
 from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
 from sojourn.studies import tune
+from sojourn.view.canvas import logarithmic
 from sojourn.view.palette import INK
 
 PROTOCOL = protocol("fronts")
@@ -118,7 +119,7 @@ def picture(judge: Judge, front: Mapping[int, list[Floats]]) -> None:
             axes.plot(
                 own[:, 0], 100 + own[:, 1], color=color, marker=marker, linewidth=0.8, markersize=4, label=one["name"]
             )
-        axes.set_yscale("log")
+        logarithmic(axes, "y")
         axes.set_xlim(left=-25)
 
 

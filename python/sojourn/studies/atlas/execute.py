@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.model.scheme import Scheme
 from sojourn.plan import Plan, folder
-from sojourn.results.text import frame_as_csv
+from sojourn.results.text import as_csv, frame_as_csv
 from sojourn.stats import Estimate
 from sojourn.studies.atlas import page
 from sojourn.studies.atlas.needs import NEEDS, SCENARIOS, Need
@@ -28,6 +28,8 @@ WARM_UP_S: Final = 60.0
 """The longest that the rule for warm-ups chooses: of so many schemes, one always needs it."""
 PAGE: Final = "index.html"
 DATA: Final = ("atlas.csv", "atlas.parquet")
+FRONTS: Final = "fronts.csv"
+_STANDING: Final = ("place", "p_off", "p_behind", "limit")
 
 COST: Final = Need(
     "cost", "CPU time", "CPU time a packet above tail drop, on this machine", "cost", "ns",
@@ -56,8 +58,9 @@ def atlas(
     """Characterise many schemes by RFC 7928, by default all, and rank them need by need.
 
     The folder gets plans, store, ``index.html``, a page a scheme in ``schemes/``, a page a need with its runs in
-    ``needs/``, and ``atlas.csv`` and ``atlas.parquet``. Runs that it holds are not repeated. Only networks of the
-    given needs are run. `force` replaces plans that differ. `say` is called with a line at every step.
+    ``needs/``, ``atlas.csv`` and ``atlas.parquet``, and ``fronts.csv``: where schemes lie beside tail drop. Runs that
+    it holds are not repeated. Only networks of the given needs are run. `force` replaces plans that differ. `say` is
+    called with a line at every step.
     """
     chosen = tuple(schemes) or every_scheme()
     labels = [one.label for one in chosen]
@@ -82,6 +85,7 @@ def atlas(
     frame = whole.frame()
     folder.write_text(place / DATA[0], frame_as_csv(frame))
     folder.write_bytes(place / DATA[1], frame.to_parquet(index=False))
+    folder.write_text(place / FRONTS, as_csv(("class", "scheme", *_STANDING), _standings(whole)))
     for name in (page.SCHEMES, page.NEEDS):
         (place / name).mkdir(exist_ok=True)
     for need in whole.runs:
@@ -106,6 +110,13 @@ def _ranked(schemes: tuple[Scheme, ...], needs: Sequence[Need], found: Sequence[
         for need in needs
     }
     return Atlas(schemes, tuple(needs), cells, replications, values)
+
+
+def _standings(whole: Atlas) -> Iterator[list[Any]]:
+    """Yield where each scheme lies beside the front of tail drop, a row a class and scheme."""
+    for one in whole.fronts:
+        for label, standing in one.standings.items():
+            yield [one.of.title, label, *(getattr(standing, name) for name in _STANDING)]
 
 
 def _with_cost(whole: Atlas, say: Callable[[str], None]) -> Atlas:
