@@ -116,8 +116,8 @@ def front_section(fronts: Sequence[Judged]) -> Section:
         for label in sorted(labels, key=lambda label: -off[label])
     ]
     text = (
-        "A short queue of tail drop has little delay, too, and loses goodput for it. Here it has limits from "
-        f"{LIMITS[0]} packets to above the bandwidth-delay product, and one limit for all networks of a class. A "
+        "A short queue of tail drop has little delay, too, and loses goodput for it. Here it has limits of "
+        f"{LIMITS[0]} to {LIMITS[-1]} packets, and one limit for all networks of a class. A "
         "scheme is off this front if no limit, and no mixture of neighbouring limits, is as good in every measure of "
         "the class: compared with each, it is better in one measure at least, by more than 1 %. It is behind the "
         "front if a limit is better in a measure, and worse in none, by more than 1 %. Both are at the 5 % level "
