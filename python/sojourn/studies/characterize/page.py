@@ -123,17 +123,16 @@ def front_section(fronts: Sequence[Judged]) -> Section:
         "front if a limit is better in a measure, and worse in none, by more than 1 %. Both are at the 5 % level "
         "after Holm's correction over the schemes. Of a scheme on the front, these runs do not show that it does "
         "what a buffer does not.",
-        "Measures: "
-        + "; ".join(
-            f"{one.of.title} ({one.of.about}): {listed([each.name for each, _ in one.of.measures])}" for one in fronts
-        )
-        + ".",
     )
+    measures = [
+        f"{one.of.title}, {one.of.about}: {listed([each.name for each, _ in one.of.measures])}" for one in fronts
+    ]
     return Section(
         "front",
         "Beside a small buffer",
         text,
         (
+            items(measures),
             Drawing("front-picture", pictures.fronts(fronts), "Means of the runs. Below and right is better."),
             Drawing("front-table", None, "Where each scheme lies, with the p-value, or the limit that is better.",
                     ("Scheme", "Off the front", *(one.of.title for one in fronts)), rows),
