@@ -1,9 +1,9 @@
-"""The data on which claims are judged: three designs of simulation, the device, theory, and the study's Table 1."""
+"""The data on which claims are judged: simulation under two mixes, the device, theory, and the study's Table 1."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -64,14 +64,21 @@ class Judged:
 
 def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[World]:
     """Return simulation's three designs, from the windows that ``store.windows`` returns."""
-    paired = frame[frame["part"] == PAIRED]
-    ranges, whole = analysis.same_traffic(paper, paired)
+    own = frame[frame["part"] == PAIRED]
+    traffic, load = paired(paper, own)
+    both = laboratory(paper, with_cells(own), with_cells(frame[frame["part"] == LABORATORY]))
+    return [traffic, replace(load, laboratory=both), switched(paper, "simulation, switchback", settled(back, frame))]
+
+
+def paired(paper: Experiment, frame: pd.DataFrame, mix: str = "") -> tuple[World, World]:
+    """Return the designs of same traffic and of same load, from windows of paired runs under a mix."""
+    name = f"simulation, {mix}, " if mix else "simulation, "
+    ranges, whole = analysis.same_traffic(paper, frame)
     nothing = "too few windows yet: at least three traffics are needed in a range of load"
-    traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
-    by_load = analysis.at_load(paper, with_cells(paired))
-    both = laboratory(paper, with_cells(paired), with_cells(frame[frame["part"] == LABORATORY]))
-    load = World("simulation, same load", by_load, analysis.mean_of(by_load), both, "" if by_load else nothing)
-    return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
+    traffic = World(f"{name}same traffic", ranges, whole, why="" if whole else nothing)
+    by_load = analysis.at_load(paper, with_cells(frame))
+    load = World(f"{name}same load", by_load, analysis.mean_of(by_load), why="" if by_load else nothing)
+    return traffic, load
 
 
 def laboratory(paper: Experiment, network: pd.DataFrame, lab: pd.DataFrame) -> tuple[Values, Values] | None:

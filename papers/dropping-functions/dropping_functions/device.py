@@ -14,12 +14,15 @@ import pandas as pd
 
 from sojourn.base.core import SojournError
 from sojourn.real.device import experiment as laboratory
+from sojourn.real.device import windows as device_windows
 from sojourn.real.device.lab import Lab, LabError, find_sojournd
 
 from . import store
 from .document import Experiment
 
 STORE: Final = "device.sqlite"
+LEAST_BURN_IN_S: Final = 6.0
+"""For a store of another network: after it, the device's slots were steady (README.md)."""
 
 Experimenter = Callable[[laboratory.Experiment, Path, Callable[[str], None]], Path]
 
@@ -92,7 +95,32 @@ def run(
 
 def read(paper: Experiment, size: str, file: Path) -> Device:
     """Return a device's store, its windows with the columns of a switchback: `run`, and `since_s` of its slot."""
+    return Device(_windows(file), burn_in_s=float(paper.device[size]["burn_in_s"]))
+
+
+def of_store(paper: Experiment, file: Path) -> Device:
+    """Return the windows of a store that `sojournd` wrote in another network.
+
+    The burn-in is a twelfth of a slot, but at least :data:`LEAST_BURN_IN_S`.
+
+    Raises
+    ------
+    SojournError
+        If it is no store, has no schedule, or no scheme of the study.
+    """
+    windows, slots = _windows(file), device_windows.read(file).slots
+    known = [one.id for one in paper.study]
+    labels = sorted(set(windows["label"]) - set(known))
+    if windows.empty or labels:
+        found = f"unknown {', '.join(labels)}" if labels else "no window of a schedule"
+        raise SojournError(f"{file}: {found}; allowed: windows of slots whose labels are {', '.join(known)}")
+    places = slots.drop_duplicates("slot").sort_values("slot")
+    lengths = places["due_ns"].diff() / places["slot"].diff()
+    slot_s = float(lengths.median()) * 1e-9 if len(places) > 1 else 0.0
+    return Device(windows, burn_in_s=max(LEAST_BURN_IN_S, slot_s / 12))
+
+
+def _windows(file: Path) -> pd.DataFrame:
     windows = store.read_device(file)
     begin = windows.groupby("slot")["started_ns"].transform("min")
-    windows = windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)
-    return Device(windows, burn_in_s=float(paper.device[size]["burn_in_s"]))
+    return windows.assign(run=0, since_s=(windows["started_ns"] - begin) * 1e-9)
