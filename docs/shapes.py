@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from pages import BLUE, DOCS, RED, lines, protocol, save, within
@@ -57,6 +57,7 @@ def predicted(text: str, load: float) -> dict[str, float]:
     return responses(found.mean_packets, found.loss_ratio, runs.burst_ratio)
 
 
+@cache
 def goal_slope(location: float, width: float) -> float:
     """The slope with which Theorem 1 has the mean of the study's goal at load 1."""
 
