@@ -53,7 +53,10 @@ def responses(queue: float, loss: float, burst: float) -> dict[str, float]:
 def predicted(text: str, load: float) -> dict[str, float]:
     """The responses of Theorem 1, with the study's buffer."""
     of = f"{text} count system"
-    found, runs = theory.queue(of, load=load, endless=False), theory.loss_runs(of, load=load, endless=False)
+    found, runs = (
+        theory.queue(of, load=load, endless=False),
+        theory.loss_runs(of, load=load, endless=False, longest=1),
+    )
     return responses(found.mean_packets, found.loss_ratio, runs.burst_ratio)
 
 
