@@ -335,17 +335,23 @@ def test_the_rule_sees_the_mean_of_both_schemes_and_not_which_is_lower() -> None
     # Demand 1 has a load of 0.92, demand 3.4 one of 1.16.
     assert exact.demands == pytest.approx((1.3, 2.2, 3.1))
     assert fitted.chosen([double, exact]) == exact
-    assert np.isnan(fitted.judge(PAPER, candidate, rule_windows(1.0, tcp_share=0.8)).distance)
+    assert not fitted.judge(PAPER, candidate, rule_windows(1.0, tcp_share=0.8)).is_able
     few = rule_windows(1.0)
-    assert np.isnan(fitted.judge(PAPER, candidate, few[few["load"] < 1.03]).distance)
+    assert not fitted.judge(PAPER, candidate, few[few["load"] < 1.03]).is_able
+    assert exact.is_able
 
 
 def test_the_chosen_mix_is_what_the_rule_says_of_the_recorded_candidates() -> None:
-    recorded = {(one["speed"], one["udp"]): one.get("distance", np.inf) for one in PAPER.fitted["candidate"]}
-    assert set(recorded) == {(one.speed, one.udp) for one in fitted.candidates(PAPER)}
+    recorded = PAPER.fitted["candidate"]
+    assert {(one["speed"], one["udp"]) for one in recorded} == {(one.speed, one.udp) for one in fitted.candidates(PAPER)}
+    best = min((one for one in recorded if not one["left_out"]), key=lambda one: one["distance"])
     chosen = PAPER.fitted["chosen"]
-    best = min(recorded, key=lambda one: recorded[one])
-    assert (chosen["speed"], chosen["udp"], chosen["distance"]) == (*best, recorded[best])
+    assert all(chosen[name] == best[name] for name in ("speed", "udp", "distance"))
+    for one in recorded:
+        shares = zip((one["tcp_share"], one["size_bytes"], one["deviation_bytes"]),
+                     (PAPER.fitted[name] for name in ("tcp_share", "size_bytes", "deviation_bytes")), strict=True)  # fmt: skip
+        is_like = all(low <= value <= high for value, (low, high) in shares)
+        assert one["left_out"] == (not is_like or one["ranges"] < PAPER.fitted["fewest_ranges"])
 
 
 def flow_sums(bursts: dict[tuple[str, int], int], far: float = 1.0) -> pd.DataFrame:

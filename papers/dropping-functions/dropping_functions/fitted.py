@@ -35,8 +35,10 @@ class Fit:
 
     Parameters
     ----------
+    is_able
+        Whether the rule does not leave it out.
     distance
-        Mean |ln| of its loss over the study's; NaN if it is left out.
+        Mean |ln| of its loss over the study's.
     ranges
         The number of ranges of load that it reaches.
     tcp_share, size_bytes, deviation_bytes
@@ -46,6 +48,7 @@ class Fit:
     """
 
     candidate: Candidate
+    is_able: bool
     distance: float
     ranges: int
     tcp_share: float
@@ -106,13 +109,13 @@ def judge(paper: Experiment, of: Candidate, frame: pd.DataFrame) -> Fit:
     is_able = is_like and ranges >= rule["fewest_ranges"]
     loads = frame.groupby("demand")["load"].mean()
     demands = np.interp(rule["loads"], loads.to_numpy(), loads.index.to_numpy(dtype=np.float64))
-    distance = float(np.nanmean(gaps)) if is_able else float("nan")
-    return Fit(of, distance, ranges, tcp, size, deviation, tuple(float(round(one, 2)) for one in demands))
+    distance = float(np.nanmean(gaps)) if ranges else float("nan")
+    return Fit(of, is_able, distance, ranges, tcp, size, deviation, tuple(float(round(one, 2)) for one in demands))
 
 
 def chosen(fits: Iterable[Fit]) -> Fit:
-    """Return the fit with the least distance."""
-    return min((one for one in fits if np.isfinite(one.distance)), key=lambda one: one.distance)
+    """Return the fit with the least distance among those that are not left out."""
+    return min((one for one in fits if one.is_able), key=lambda one: one.distance)
 
 
 def _printed(paper: Experiment, scheme: str) -> Floats:

@@ -103,8 +103,8 @@ def traffic_check(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
 def candidates(paper: Experiment) -> Drawing:
     """Return the candidates of the second mix, with what the rule said of each."""
     rows = [
-        (f"{one['speed']:g}", f"{one['udp']:g}", f"{one['distance']:.3f}" if "distance" in one else "–",
-         *(f"{one[name]:.4g}" for name in ("ranges", "tcp_share", "size_bytes", "deviation_bytes")))
+        (f"{one['speed']:g}", f"{one['udp']:g}", "no" if one["left_out"] else "yes",
+         *(f"{one[name]:.4g}" for name in ("distance", "ranges", "tcp_share", "size_bytes", "deviation_bytes")))
         for one in paper.fitted["candidate"]
     ]  # fmt: skip
     return paper.words.drawing("candidates", None, rows=rows)
