@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from shared import study
+from sojourn import theory
 from sojourn.base import core
 from sojourn.base.core import SojournError
 from sojourn.cli import main
@@ -288,7 +289,13 @@ def test_a_store_of_another_network_is_judged_as_the_device_is(tmp_path: Path) -
     assert found.windows.equals(device.read(PAPER, "quick", file).windows)
     place = tmp_path / "out"
     options = argparse.Namespace(**{**dict.fromkeys(NAMES), "out": place, "full": False, "store": str(file)})
-    assert "device: 240 windows" in part.run(PAPER, options)
+    said = part.run(PAPER, options)
+    assert "device: 240 windows" in said
+    # Four of the ten schemes have no slot, so nothing is judged: no outcome of the laboratory's device is shown for it.
+    assert re.search(r"your device +0 +0 +0 ", said)
+    options.record = True
+    with pytest.raises(SojournError, match="--store with --record"):
+        part.run(PAPER, options)
     report = (place / "report.html").read_text(encoding="utf-8")
     # The figures are drawn for the device alone.
     assert "figure-4-device" in report
@@ -343,7 +350,9 @@ def test_the_rule_sees_the_mean_of_both_schemes_and_not_which_is_lower() -> None
 
 def test_the_chosen_mix_is_what_the_rule_says_of_the_recorded_candidates() -> None:
     recorded = PAPER.fitted["candidate"]
-    assert {(one["speed"], one["udp"]) for one in recorded} == {(one.speed, one.udp) for one in fitted.candidates(PAPER)}
+    assert {(one["speed"], one["udp"]) for one in recorded} == {
+        (one.speed, one.udp) for one in fitted.candidates(PAPER)
+    }
     best = min((one for one in recorded if not one["left_out"]), key=lambda one: one["distance"])
     chosen = PAPER.fitted["chosen"]
     assert all(chosen[name] == best[name] for name in ("speed", "udp", "distance"))
@@ -380,6 +389,22 @@ def test_statements_about_flows_are_judged_by_their_intervals() -> None:
     # One in a row under both: neither below nor above.
     assert found["slow flows' losses are less bursty than under FIFO"][d1].startswith("? 1.00")
     assert found["slow flows lose more than fast ones"][d1].startswith("? 1.00")
+
+
+def test_texts_agree_on_the_functions_that_are_alike() -> None:
+    laws = [theory.law(f"dropping_function function d{k}") for k in range(1, 8)]
+
+    def first(value: float) -> list[int]:
+        return [next(n for n in range(300) if of.at(n) >= value) for of in laws]
+
+    # A law counts the packet in service: 88 to 95 wait.
+    assert min(first(0.01)) == 88
+    assert max(first(0.45)) == 120
+    said = "from 1 % to 45 % between 88 and 120 packets"
+    root = Path(__file__).resolve().parents[2]
+    for file in ("papers/dropping-functions/README.md", "papers/dropping-functions/report.toml",
+                 "docs/concepts/optimal-functions.md"):  # fmt: skip
+        assert said in " ".join((root / file).read_text(encoding="utf-8").split()), file
 
 
 def test_no_device_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

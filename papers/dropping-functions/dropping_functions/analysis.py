@@ -118,7 +118,7 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
     count = len(blocks)
     found: dict[float, Values] = {centre: {} for centre in paper.centres}
     if count < FEWEST_BLOCKS:
-        return found
+        return {}
     for label, of in frame.groupby("label"):
         for metric in METRICS:
             whole = value_at(of, metric, centres)

@@ -16,7 +16,7 @@ from sojourn.studies.papers.model import Claim
 
 from . import analysis
 from .analysis import Values
-from .device import Device
+from .device import DEVICE, OF_STORE, Device
 from .document import Experiment, Switchback
 from .simulate import LABORATORY, PAIRED, SWITCHBACK
 
@@ -149,9 +149,9 @@ def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
 def on_device(paper: Experiment, device: Device) -> World:
     """Return the device's world, from its switchback."""
     if device.windows.empty:
-        return World("device", why=device.why or "its store has no windows")
+        return World(device.name, why=device.why or "its store has no windows")
     settled_ones = device.windows[device.windows["since_s"] >= device.burn_in_s]
-    return switched(paper, "device", settled_ones)
+    return switched(paper, device.name, settled_ones)
 
 
 @lru_cache(maxsize=1024)
@@ -245,7 +245,7 @@ def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
     settings = [setting(world.ranges[centre]) for centre in centres if has_all(world.ranges.get(centre, {}))]
     if not settings:
         # In a simulation that has not ended, windows are missing; otherwise no window has such a load.
-        is_over = world.name == "device" or any(has_all(world.ranges.get(one, {})) for one in paper.centres)
+        is_over = world.name in (DEVICE, OF_STORE) or any(has_all(world.ranges.get(one, {})) for one in paper.centres)
         outcome = Outcome.NOT_REACHED if is_over else Outcome.NOT_RUN
         return Judged(Verdict(outcome, why="no range of load has windows of all its schemes"), by_range)
     return Judged(judge(claim, settings, rows), by_range)

@@ -21,6 +21,8 @@ from . import store
 from .document import Experiment
 
 STORE: Final = "device.sqlite"
+DEVICE: Final = "device"
+OF_STORE: Final = "your device"
 LEAST_BURN_IN_S: Final = 6.0
 """For a store of another network: after it, the device's slots were steady (README.md)."""
 
@@ -37,11 +39,14 @@ class Device:
         In the form of the simulation's, with `run` and `since_s`; empty where it was not run.
     burn_in_s
         The previous scheme may still affect windows that begin within this time after a switch.
+    name
+        :data:`DEVICE`, or :data:`OF_STORE`, whose outcomes are never those that were recorded of the device.
     """
 
     windows: pd.DataFrame
     why: str = ""
     burn_in_s: float = 0.0
+    name: str = DEVICE
 
 
 def plan_of(paper: Experiment, size: str) -> laboratory.Experiment:
@@ -117,7 +122,7 @@ def of_store(paper: Experiment, file: Path) -> Device:
     places = slots.drop_duplicates("slot").sort_values("slot")
     lengths = places["due_ns"].diff() / places["slot"].diff()
     slot_s = float(lengths.median()) * 1e-9 if len(places) > 1 else 0.0
-    return Device(windows, burn_in_s=max(LEAST_BURN_IN_S, slot_s / 12))
+    return Device(windows, burn_in_s=max(LEAST_BURN_IN_S, slot_s / 12), name=OF_STORE)
 
 
 def _windows(file: Path) -> pd.DataFrame:

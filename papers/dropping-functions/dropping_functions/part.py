@@ -109,6 +109,10 @@ def _checked(options: argparse.Namespace) -> str | None:
         raise SojournError(f"--only {options.only!r} is not a part of this study; use one of: {', '.join(PARTS)}")
     if options.store is not None and only not in (None, "report"):
         raise SojournError(f"--store with --only {options.only}: a store is only read; allowed: --store alone")
+    if options.store is not None and options.record:
+        raise SojournError(
+            "--store with --record: outcomes of another network are not recorded; allowed: one of both"
+        )
     return only
 
 
