@@ -291,7 +291,7 @@ def test_a_store_of_another_network_is_judged_as_the_device_is(tmp_path: Path) -
     options = argparse.Namespace(**{**dict.fromkeys(NAMES), "out": place, "full": False, "store": str(file)})
     said = part.run(PAPER, options)
     assert "device: 240 windows" in said
-    # Four of the ten schemes have no slot, so nothing is judged: no outcome of the laboratory's device is shown for it.
+    # Four of the ten schemes have no slot, so nothing is judged: no outcome of our device stands in for it.
     assert re.search(r"your device +0 +0 +0 ", said)
     options.record = True
     with pytest.raises(SojournError, match="--store with --record"):
@@ -357,9 +357,8 @@ def test_the_chosen_mix_is_what_the_rule_says_of_the_recorded_candidates() -> No
     chosen = PAPER.fitted["chosen"]
     assert all(chosen[name] == best[name] for name in ("speed", "udp", "distance"))
     for one in recorded:
-        shares = zip((one["tcp_share"], one["size_bytes"], one["deviation_bytes"]),
-                     (PAPER.fitted[name] for name in ("tcp_share", "size_bytes", "deviation_bytes")), strict=True)  # fmt: skip
-        is_like = all(low <= value <= high for value, (low, high) in shares)
+        names = ("tcp_share", "size_bytes", "deviation_bytes")
+        is_like = all(PAPER.fitted[name][0] <= one[name] <= PAPER.fitted[name][1] for name in names)
         assert one["left_out"] == (not is_like or one["ranges"] < PAPER.fitted["fewest_ranges"])
 
 
@@ -397,7 +396,6 @@ def test_texts_agree_on_the_functions_that_are_alike() -> None:
     def first(value: float) -> list[int]:
         return [next(n for n in range(300) if of.at(n) >= value) for of in laws]
 
-    # A law counts the packet in service: 88 to 95 wait.
     assert min(first(0.01)) == 88
     assert max(first(0.45)) == 120
     said = "from 1 % to 45 % between 88 and 120 packets"
