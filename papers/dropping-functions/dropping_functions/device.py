@@ -111,7 +111,7 @@ def of_store(paper: Experiment, file: Path) -> Device:
     Raises
     ------
     SojournError
-        If it is no store, has no schedule, or no scheme of the study.
+        If it is not a store, or has no slot, or other labels than those of the study.
     """
     windows, slots = _windows(file), device_windows.read(file).slots
     known = [one.id for one in paper.study]
