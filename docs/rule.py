@@ -34,20 +34,24 @@ RULE = "relief"
 SIZES = (1, 2)
 
 
+def names(least: int, most: int) -> list[str]:
+    """The topologies of SNDlib and the Topology Zoo with `least` to `most` routers."""
+    return [
+        name
+        for group in ("sndlib", "topozoo")
+        for path in sorted((Path(topohub.__file__).parent / "data" / group).glob("*.json"))
+        if least <= len(topology.load(f"topohub:{(name := f'{group}/{path.stem}')}").nodes) <= most
+    ]
+
+
 def population(part: str) -> list[str]:
     """The topologies of a part, by the protocol's hash."""
-    found = []
-    for group in ("sndlib", "topozoo"):
-        for path in sorted((Path(topohub.__file__).parent / "data" / group).glob("*.json")):
-            name = f"{group}/{path.stem}"
-            if name in PROTOCOL["seen"]:
-                continue
-            if not PROTOCOL["least"] <= len(topology.load(f"topohub:{name}").nodes) <= PROTOCOL["most"]:
-                continue
-            is_development = int(hashlib.sha256(name.encode()).hexdigest(), 16) % PROTOCOL["modulus"] == 0
-            if is_development == (part == "development"):
-                found.append(name)
-    return found
+    return [
+        name
+        for name in names(PROTOCOL["least"], PROTOCOL["most"])
+        if name not in PROTOCOL["seen"]
+        and (int(hashlib.sha256(name.encode()).hexdigest(), 16) % PROTOCOL["modulus"] == 0) == (part == "development")
+    ]
 
 
 def case_of(name: str) -> Case:
