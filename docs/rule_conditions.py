@@ -1,7 +1,7 @@
 """The second test of the page on the placement rule, as rule-conditions.toml fixes it.
 
-``docs/rule_conditions.py`` runs all of it and prints its tables; ``docs/rule_conditions.py N`` the first N topologies of each
-condition. Finished runs are kept in ``out/rule``. With ``figure`` it also writes the page's figure.
+``docs/rule_conditions.py`` runs all of it and prints its tables; ``docs/rule_conditions.py N`` the first N topologies of
+each condition. Finished runs are kept in ``out/rule``. With ``figure`` it also writes the figure of the page.
 """
 
 from __future__ import annotations
@@ -157,9 +157,7 @@ def report(most: int | None, draws: bool) -> None:
     for name, every in found.items():
         kept = [each for each in every if BEST in each.chosen[1] and each.gains]
         if kept:
-            print(
-                f"\n{name}: share of the best router's reduction and goodput, {len(kept)} of {len(every)} topologies"
-            )
+            print(f"\n{name}: share of the best reduction, goodput; {len(kept)} of {len(every)} topologies")
             for choice in (*NAMES, BEST):
                 good = [each.goodput(1, choice) for each in kept]
                 print(lines([[choice, mean([each.share(choice) for each in kept]), mean(good)]]))
