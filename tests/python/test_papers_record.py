@@ -114,14 +114,3 @@ def test_the_base_is_the_nearest_of_the_recorded_distances() -> None:
     (section,) = distance.sections(WHOLE, measure(PAPER, []))
     assert len(section.drawings[0].rows) == 48
     assert "one of 48 networks" in section.title
-
-
-def test_shares_are_of_claims_that_were_run_wherever_packets_wait(tmp_path: Path) -> None:
-    # Base, another network, and a star, in whose tables all schemes are equal and where most claims were not run.
-    signs = ["✓✗·"] * 6 + ["✗✓○"] * 5 + ["✓✓✓", "✓··", "✗?·"]
-    names = ["base", "other", "star"]
-    document = {"readings": names, "claims": {f"c{k}": f"0 {of}" for k, of in enumerate(signs)}}
-    (tmp_path / record.FILE).write_text(json.dumps(document), encoding="utf-8")
-    far = [distance.Distance(name, 0.0, 0.0, equal, 36, 0.0) for name, equal in zip(names, (0, 12, 36), strict=True)]
-    # Of the 13 that both have: 6 + 1 and 5 + 1 hold under the base and the other, 5 + 1 and 6 fail.
-    assert distance._shares(replace(WHOLE, folder=tmp_path), far) == [(7, 6), (6, 6), (1, 0)]
