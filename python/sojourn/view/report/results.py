@@ -158,8 +158,8 @@ def _differences(results: Results, drawn: Mapping[str, Drawing]) -> list[Section
     )
     below = (
         f"Scheme minus {base}, ± half-width of the 95 % interval, r the correlation of the pairs. The line below "
-        "each difference is Hedges' g, the difference divided by the standard deviation of the pairs. Differences in bold "
-        f"are significant at the 5 % level{family}."
+        "each difference is Hedges' g, the difference divided by the standard deviation of the pairs. Differences in "
+        f"bold are significant at the 5 % level{family}."
     )
     parts = (*_some(drawn, "differences"), drawing("differences", table, is_difference=True), note(below))
     return [Section("differences", f"Paired differences to {base}", (text,), parts, link="Differences")]
