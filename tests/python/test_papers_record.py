@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,32 @@ def test_the_headline_has_the_range_in_the_same_sentence() -> None:
     (every,) = page.headline(ledger)
     assert every.startswith("Of 557 claims, under the base reading: ")
     assert re.search(r"; over \d+ readings, \d+% to \d+% of those decided hold \(median \d+%\)", every)
+
+
+def test_joint_readings_have_the_shares_in_which_main_conclusions_hold() -> None:
+    joint = [one for one in WHOLE.readings if one.is_drawn][:4]
+    claims = tuple(one for one in WHOLE.claims if one.is_main)
+    paper = replace(WHOLE, readings=(WHOLE.readings[0], *joint), claims=claims)
+    full = measure(paper, command.chosen(paper, "main conclusions"))
+    # The last of them has not been run, so it does not count.
+    full = replace(full, raw={key: raw for key, raw in full.raw.items() if key[0] != joint[3].name})
+    ledger = judged(paper, full)
+    assert [one.name for one in page.joint(ledger)] == ["joint reading 1", "joint reading 2", "joint reading 3"]
+    main = [one for one in paper.claims if one.is_main and one.comparison != "unjudgeable"]
+    assert len(main) == 35
+    found = Counter(ledger.verdicts[one.id][of.name].outcome for one in main for of in joint[:3])
+    said = next(one for one in page.headline(ledger) if "joint readings" in one)
+    assert said.startswith("Of 35 main conclusions that runs can decide, in 3 joint readings: ")
+    for outcome, count in found.items():
+        assert f"{outcome.value} {count / 105:.0%}" in said
+    (section,) = page._Page(paper, full, ledger).joint([one for one in paper.claims if one.is_main])
+    table, details = section.drawings
+    assert len(table.rows) == 35
+    assert {len(row) for row in table.rows} == {len(Outcome) + 2}
+    # Each of the three, with the value of every point that one of them changes.
+    each = details.parts[0]
+    assert [row[0] for row in each.rows] == [one.name for one in joint[:3]]
+    assert {"device queue", "inspect", "ring", "in hand"} <= {*each.heads}
 
 
 def test_a_distance_by_hand() -> None:

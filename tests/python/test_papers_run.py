@@ -25,6 +25,7 @@ from sojourn.studies import papers
 from sojourn.studies.papers import Outcome, documents, execute, figures, ledger, overtime, page
 from sojourn.studies.papers.conditions import conditions_of
 
+PAPERS = Path(__file__).parents[2] / "papers"
 modes = study("daqm", "modes")
 mode = modes.mode
 PAPER = papers.load("daqm")
@@ -208,6 +209,12 @@ def test_the_readme_says_how_many_runs_the_quick_form_has(name: str) -> None:
     # Together, or the sampled ones by themselves.
     said = rf"\b({sum(found):,} runs|{found[0]:,}, and {found[1]:,} sampled over time)"
     assert any(re.search(said, one) for one in lines), (found, lines)
+
+
+def test_the_readme_says_how_many_simulations_the_quick_form_of_windows_has() -> None:
+    paper = study("dropping-functions", "document").load("dropping-functions", PAPERS)
+    runs = len(study("dropping-functions", "simulate").runs_of(paper, paper.sizes["quick"]))
+    assert f"| `--quick` | {runs} runs " in (paper.folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_readings_of_no_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

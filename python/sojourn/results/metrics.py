@@ -261,7 +261,8 @@ def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> s
 
 def correlation(found: Estimate) -> str:
     """Write the correlation of the pairs of a difference behind it; empty where there is none."""
-    return f", r {found.correlation:.2f}" if math.isfinite(found.correlation) else ""
+    # No negative zero.
+    return f", r {round(found.correlation, 2) + 0.0:.2f}" if math.isfinite(found.correlation) else ""
 
 
 def _interval(found: Estimate, scale: float, places: int | None) -> str:
