@@ -483,8 +483,6 @@ def headline(judged: Ledger) -> list[str]:
     if drawn := joint(judged):
         main = [one.id for one in every if one.is_main and one.comparison != "unjudgeable"]
         of = Counter(judged.verdicts[one][reading.name].outcome for one in main for reading in drawn)
-        shares = ", ".join(f"{outcome.value} {of[outcome] / of.total():.0%}" for outcome in Outcome if of[outcome])
-        found.append(
-            f"Of {len(main)} main conclusions that runs can decide, in {len(drawn)} joint readings: {shares}."
-        )
+        said = ", ".join(f"{outcome.value} {of[outcome] / of.total():.0%}" for outcome in Outcome if of[outcome])
+        found.append(f"Of {len(main)} main conclusions that runs can decide, in {len(drawn)} joint readings: {said}.")
     return found

@@ -169,7 +169,8 @@ def draw(drawn: Mapping[str, Any], known: Mapping[str, Any], where: str) -> list
     often, and a larger ``count`` only adds readings. So many successive readings as ``together`` says have the same
     combination of the first group: what it alone decides is run once for them.
     """
-    columns, count = [], drawn["count"]
+    columns: list[list[dict[str, str]]] = []
+    count = drawn["count"]
     for group in drawn["of"]:
         values = [[_values({name: one}, known, where) for one in of] for name, of in group.items()]
         choices = [{name: value for one in parts for name, value in one.items()} for parts in product(*values)]
