@@ -174,7 +174,7 @@ class _Page:
         each = [(one.name, *(self.paper.chosen(one)[name] for name in points)) for one in drawn]
         yield Section(
             "joint",
-            f"Main conclusions under {len(drawn)} joint readings",
+            f"Main conclusions under joint readings, {len(drawn)} of which were run",
             (
                 "A joint reading fills in everything below at once. They are drawn at random, stratified, from all "
                 "combinations, and each counts the same, so the shares estimate those over all combinations.",
@@ -484,5 +484,7 @@ def headline(judged: Ledger) -> list[str]:
         main = [one.id for one in every if one.is_main and one.comparison != "unjudgeable"]
         of = Counter(judged.verdicts[one][reading.name].outcome for one in main for reading in drawn)
         said = ", ".join(f"{outcome.value} {of[outcome] / of.total():.0%}" for outcome in Outcome if of[outcome])
-        found.append(f"Of {len(main)} main conclusions that runs can decide, in {len(drawn)} joint readings: {said}.")
+        found.append(
+            f"Of {len(main)} main conclusions that runs can decide, in joint readings ({len(drawn)}): {said}."
+        )
     return found
