@@ -55,8 +55,9 @@ def beside(data: pd.DataFrame, schemes: tuple[Scheme, ...]) -> str:
     state = {one.label: bool(entry_of(one.algorithm)["per_flow_state"]) for one in schemes}
     rows = []
     for title, part in data.groupby("class", sort=False):
-        off = part[part["place"] == "off"]["scheme"]
-        cells = [", ".join(f"`{name}`" for name in off if state[name] == kept) or "none" for kept in (False, True)]
+        off = part[part["place"] == "off"]
+        named = [(one.scheme, f"`{one.scheme}` ({one.p_off:.1g})") for one in off.itertuples()]
+        cells = [", ".join(text for name, text in named if state[name] == kept) or "none" for kept in (False, True)]
         counts = [str(int((part["place"] == place).sum())) for place in ("off", "on", "behind")]
         rows.append([str(title), *counts, *cells])
     heads = ["class of networks", "off", "on", "behind", "off, one queue", "off, with queues or state for flows"]
@@ -74,7 +75,8 @@ def main() -> None:
     values = {"count": len(whole.schemes), "table": best_of(whole).rstrip("\n"), "replications": whole.replications}
     values["fronts"] = beside(pd.read_csv(Path(sys.argv[1]) / execute.FRONTS), whole.schemes).rstrip("\n")
     write("concepts/atlas.md", values)
-    (DOCS / "concepts" / "atlas.csv").write_text((Path(sys.argv[1]) / execute.DATA[0]).read_text())
+    for name in (execute.DATA[0], execute.FRONTS):
+        (DOCS / "concepts" / name).write_text((Path(sys.argv[1]) / name).read_text())
 
 
 if __name__ == "__main__":

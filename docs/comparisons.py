@@ -16,8 +16,12 @@ from pages import DOCS, IMAGES, Column, Pages, Side, measured, shown, sides, wri
 
 import sojourn as sj
 from sojourn import _native
+from sojourn.results.metrics import quantity
+from sojourn.stats import Floats
+from sojourn.stats.front import LIMITS, Criterion, fifo, standings
 
 REPLICATIONS = 10
+TAIL = "sojourn_ms_p99"
 PRAGUE = "flows.l4s.transport.congestion_control=prague"
 CLASSIC_ECN = "flows.classic.transport.ecn=true"
 Value = Callable[[Side], "pd.Series[float]"]
@@ -57,10 +61,21 @@ def all_schemes() -> dict[str, Any]:
         ("burst ratio", "burst_ratio", 1, 2),
         ("fairness (Jain)", "jain_index", 1, 3),
     ]
+    criteria = (Criterion("p99 delay", lower=True, of=quantity(TAIL)), Criterion("goodput", lower=False))
+    front = compared("dumbbell", list(map(fifo, LIMITS)))
+
+    def values(of: sj.Results, label: str) -> list[Floats]:
+        return [of.values(label, metric) for metric in (TAIL, "goodput_bit_s")]
+
+    places = standings(
+        {label: values(results, label) for label in results.labels},
+        {limit: values(front, label) for limit, label in zip(LIMITS, front.labels, strict=True)},
+        criteria,
+    )
     links = [[f"[`{name}`](../reference/algorithms/{name}.md)"] for name in schemes]
-    rows = [(link, side) for link, (_, side) in zip(links, sides(results), strict=True)]
+    rows = [([*link, str(places[side.label])], side) for link, (_, side) in zip(links, sides(results), strict=True)]
     texts = "".join(f"* `{text}`\n" for text in schemes.values())
-    table = measured(["scheme"], rows, columns)
+    table = measured(["scheme", "beside tail drop"], rows, columns)
     return {"count": len(schemes), "table": table, "texts": texts, "description": results.scenario["description"]}
 
 

@@ -17,13 +17,13 @@ from tuned import PROTOCOL as TUNED
 
 from sojourn.base import core
 from sojourn.stats import Floats, Quantity
-from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
+from sojourn.stats.front import LIMITS, Criterion, Standing, fifo, standings
 from sojourn.studies import tune
 from sojourn.view.canvas import logarithmic
 from sojourn.view.palette import INK
 
 PROTOCOL = protocol("fronts")
-BOTH = (Measure("p99 delay", lower=True), Measure("goodput", lower=False))
+BOTH = (Criterion("p99 delay", lower=True), Criterion("goodput", lower=False))
 STYLES = {
     "daqm": (RED, "o"),
     "derivatives": (RED, "x"),

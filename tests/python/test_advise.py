@@ -239,7 +239,7 @@ def test_tail_drop_at_the_same_rates_is_set_beside_the_recommendation() -> None:
     worse = of("codel", 76.8, 8.3)
     advice = replace(advice, best=worse, standing=search._beside(line, worse, front))
     (sentence,) = [one for one in answer.sentences(advice) if "Tail drop" in one]
-    assert "packets at the same rates is better, of limits of 4 to 200 packets" in sentence
+    assert "packets at the same rates is better (p = " in sentence
     assert answer.data(advice)["beside_tail_drop"]["place"] == "behind"
 
 

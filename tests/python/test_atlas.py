@@ -91,6 +91,26 @@ def test_data_and_pages_say_the_same(made: tuple[Path, execute.Atlas]) -> None:
     assert "Need by need" in (out / "schemes" / "FQ-CoDel.html").read_text(encoding="utf-8")
 
 
+def test_schemes_are_set_beside_tail_drop(made: tuple[Path, execute.Atlas]) -> None:
+    out, whole = made
+    # Of the needs that ran, those of 8.2.2 have classes: one load, and few and many flows.
+    assert [one.of.title for one in whole.fronts] == ["one load", "few and many flows"]
+    text = (out / "index.html").read_text(encoding="utf-8")
+    for one in whole.fronts:
+        delays = [float(own[0].mean()) for own in one.points.values()]
+        # A packet of 1500 B takes 3 ms at 4 Mbit/s: the delay of a full queue of tail drop grows with its limit.
+        assert delays == sorted(delays)
+        assert delays[4] == pytest.approx(8 * 3, rel=0.1)
+    # The worst of three loads is that of one of them, or worse.
+    one_load, three = whole.fronts
+    assert all((three.points[5][k] >= one_load.points[5][k]).all() == (k == 0) for k in (0, 1))
+    assert "Beside a small buffer" in text
+    rows = pd.read_csv(out / "fronts.csv")
+    assert list(rows["place"]) == [one.standings[label].place for one in whole.fronts for label in one.standings]
+    standings = [standing for one in whole.fronts for standing in one.standings.values()]
+    assert all(str(standing) in text for standing in standings)
+
+
 def test_a_cell_leads_to_its_runs(made: tuple[Path, execute.Atlas]) -> None:
     out, whole = made
     link = 'href="needs/flood.html#FQ-CoDel"'

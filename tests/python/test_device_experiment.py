@@ -77,3 +77,31 @@ def test_the_configuration_gives_every_client_its_delay_and_the_schedule_its_sch
 def test_a_plan_without_a_slot_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["device", "experiment", "nowhere", "--minutes", "0.01"]) == 2
     assert "at least one slot" in capsys.readouterr().err
+
+
+def test_a_switchback_of_ones_own_is_that_of_the_laboratory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "sojournd.toml"
+    words = ["device", "switchback", "wan0", "lan0", "--rate", "1 Gbit/s", "--out", str(file)]
+    assert main(words) == 0
+    assert f"sojournd doctor {file}" in capsys.readouterr().out
+    own = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert (own["ports"]["a"]["interface"], own["ports"]["b"]["interface"]) == ("wan0", "lan0")
+    # The study's: windows of two million packets, slots of an hour.
+    assert (own["windows"]["packets"], own["schedule"]["every"], own["a_to_b"]["rate"]) == (
+        2_000_000,
+        "3600 s",
+        "1 Gbit/s",
+    )
+    laboratory = tomllib.loads(experiment.configuration(_PLAN, _Lab(), Path("/lab/device.sqlite")))
+    assert own["schedule"]["schemes"] == laboratory["schedule"]["schemes"]
+    assert main(words) == 2
+    assert "is there already" in capsys.readouterr().err
+    for wrong, why in (
+        (["lan0", "lan0", "--rate", "1 Gbit/s"], "two different ones"),
+        (["wan0", "lan0", "--rate", "1 Gbi"], "--rate is '1 Gbi'"),
+        (["wan0", "lan0", "--rate", "1 Gbit/s", "--slot", "0"], "--slot from 1"),
+    ):
+        assert main(["device", "switchback", *wrong, "--out", str(tmp_path / "other.toml")]) == 2
+        assert why in capsys.readouterr().err

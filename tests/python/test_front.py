@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sojourn.stats import front
-from sojourn.stats.front import Measure
+from sojourn.stats.front import Criterion
 
-MEASURES = (Measure("delay", lower=True), Measure("goodput", lower=False))
+MEASURES = (Criterion("delay", lower=True), Criterion("goodput", lower=False))
 
 
 def _runs(seed: int, delay: float, goodput: float, count: int = 10) -> list[np.ndarray]:

@@ -22,6 +22,7 @@ import sojourn as sj
 from shared import Command
 from sojourn import tc
 from sojourn.base import core
+from sojourn.stats.front import LIMITS
 from sojourn.studies.tune import Plan, Tuning, page, run, search, space
 from sojourn.studies.tune.evaluate import LOG, Evaluator
 
@@ -256,8 +257,19 @@ def test_where_every_other_candidate_is_a_trade_the_scheme_as_given_stays(small_
     )
     assert len(found.candidates) > 2
     assert found.best.text == "pfifo limit 10p"
-    sentence, _ = page.headlines(found)
+    sentence, beside = page.headlines(found)
     assert "the scheme as given" in sentence
+    # It is tail drop itself, between two limits of the front.
+    assert beside == "Beside the front of tail drop, it lies on it in 1 of 1 comparisons."
+    assert {f"pfifo limit {limit}p" for limit in LIMITS} <= {text for text, _ in found.final}
+
+
+def test_of_one_objective_a_shorter_queue_is_better(small_file: Path) -> None:
+    plan = Plan("pfifo limit 22p", str(small_file), ("limit=16p|22p",), ("sojourn_ms_mean",), trials=2, fresh=3)
+    (found,) = run(plan).fronts.values()
+    long = found["pfifo limit 22p"]
+    assert long.place == "behind"
+    assert long.limit < 22
 
 
 def test_points_that_are_no_scheme_are_counted_and_not_run(plan: Plan) -> None:

@@ -93,7 +93,7 @@ def fit(frame: pd.DataFrame, metric: str, load: Floats) -> Fit | None:
     return Fit(load, mean, mean - half, mean + half)
 
 
-def _at(frame: pd.DataFrame, metric: str, centres: Floats) -> Floats:
+def value_at(frame: pd.DataFrame, metric: str, centres: Floats) -> Floats:
     """Return the fit's values at loads; NaN more than :data:`NEAR` beyond the windows."""
     of = frame[["load", metric]].dropna()
     x = of["load"].to_numpy()
@@ -118,11 +118,11 @@ def at_load(paper: Experiment, frame: pd.DataFrame) -> dict[float, Values]:
     count = len(blocks)
     found: dict[float, Values] = {centre: {} for centre in paper.centres}
     if count < FEWEST_BLOCKS:
-        return found
+        return {}
     for label, of in frame.groupby("label"):
         for metric in METRICS:
-            whole = _at(of, metric, centres)
-            without = np.stack([_at(of[of["block_of"] != block], metric, centres) for block in blocks])
+            whole = value_at(of, metric, centres)
+            without = np.stack([value_at(of[of["block_of"] != block], metric, centres) for block in blocks])
             pseudo = count * whole - (count - 1) * without
             for k, centre in enumerate(paper.centres):
                 if np.isfinite(pseudo[:, k]).all():

@@ -1,9 +1,9 @@
-"""The data on which claims are judged: three designs of simulation, the device, theory, and the study's Table 1."""
+"""The data on which claims are judged: simulation under two mixes, the device, theory, and the study's Table 1."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -16,7 +16,7 @@ from sojourn.studies.papers.model import Claim
 
 from . import analysis
 from .analysis import Values
-from .device import Device
+from .device import DEVICE, OF_STORE, Device
 from .document import Experiment, Switchback
 from .simulate import LABORATORY, PAIRED, SWITCHBACK
 
@@ -64,14 +64,21 @@ class Judged:
 
 def simulated(paper: Experiment, back: Switchback, frame: pd.DataFrame) -> list[World]:
     """Return simulation's three designs, from the windows that ``store.windows`` returns."""
-    paired = frame[frame["part"] == PAIRED]
-    ranges, whole = analysis.same_traffic(paper, paired)
+    own = frame[frame["part"] == PAIRED]
+    traffic, load = paired(paper, own)
+    both = laboratory(paper, with_cells(own), with_cells(frame[frame["part"] == LABORATORY]))
+    return [traffic, replace(load, laboratory=both), switched(paper, "simulation, switchback", settled(back, frame))]
+
+
+def paired(paper: Experiment, frame: pd.DataFrame, mix: str = "") -> tuple[World, World]:
+    """Return the designs of same traffic and of same load, from windows of paired runs under a mix."""
+    name = f"simulation, {mix}, " if mix else "simulation, "
+    ranges, whole = analysis.same_traffic(paper, frame)
     nothing = "too few windows yet: at least three traffics are needed in a range of load"
-    traffic = World("simulation, same traffic", ranges, whole, why="" if whole else nothing)
-    by_load = analysis.at_load(paper, with_cells(paired))
-    both = laboratory(paper, with_cells(paired), with_cells(frame[frame["part"] == LABORATORY]))
-    load = World("simulation, same load", by_load, analysis.mean_of(by_load), both, "" if by_load else nothing)
-    return [traffic, load, switched(paper, "simulation, switchback", settled(back, frame))]
+    traffic = World(f"{name}same traffic", ranges, whole, why="" if whole else nothing)
+    by_load = analysis.at_load(paper, with_cells(frame))
+    load = World(f"{name}same load", by_load, analysis.mean_of(by_load), why="" if by_load else nothing)
+    return traffic, load
 
 
 def laboratory(paper: Experiment, network: pd.DataFrame, lab: pd.DataFrame) -> tuple[Values, Values] | None:
@@ -142,9 +149,9 @@ def switched(paper: Experiment, name: str, frame: pd.DataFrame) -> World:
 def on_device(paper: Experiment, device: Device) -> World:
     """Return the device's world, from its switchback."""
     if device.windows.empty:
-        return World("device", why=device.why or "its store has no windows")
+        return World(device.name, why=device.why or "its store has no windows")
     settled_ones = device.windows[device.windows["since_s"] >= device.burn_in_s]
-    return switched(paper, "device", settled_ones)
+    return switched(paper, device.name, settled_ones)
 
 
 @lru_cache(maxsize=1024)
@@ -238,7 +245,7 @@ def _judge(paper: Experiment, world: World, claim: Claim) -> Judged:
     settings = [setting(world.ranges[centre]) for centre in centres if has_all(world.ranges.get(centre, {}))]
     if not settings:
         # In a simulation that has not ended, windows are missing; otherwise no window has such a load.
-        is_over = world.name == "device" or any(has_all(world.ranges.get(one, {})) for one in paper.centres)
+        is_over = world.name in (DEVICE, OF_STORE) or any(has_all(world.ranges.get(one, {})) for one in paper.centres)
         outcome = Outcome.NOT_REACHED if is_over else Outcome.NOT_RUN
         return Judged(Verdict(outcome, why="no range of load has windows of all its schemes"), by_range)
     return Judged(judge(claim, settings, rows), by_range)

@@ -1,4 +1,4 @@
-"""Reading the folder of a paper of windows: ``experiment.toml``, ``claims.toml``, ``table1.csv``."""
+"""Reading the folder of a paper of windows: ``experiment.toml``, ``claims.toml``, ``fitted.toml``, ``table1.csv``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sojourn.studies.papers.section import Words
 
 EXPERIMENT: Final = "experiment.toml"
 _TABLE: Final = "table1.csv"
+_FITTED: Final = "fitted.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ class Experiment(Study):
         The study's: columns low, high, scheme, and one per metric.
     margin
         How near "similar" is.
+    fitted
+        The rule of a second mix, and the mix that it chose.
     """
 
     schemes: tuple[Scheme, ...]
@@ -104,6 +107,7 @@ class Experiment(Study):
     device: dict[str, Any]
     table1: pd.DataFrame
     margin: float
+    fitted: dict[str, Any]
 
     @property
     def study(self) -> tuple[Scheme, ...]:
@@ -134,7 +138,7 @@ class Experiment(Study):
 def load(name: str, where: Path | None = None) -> Experiment:
     """Read a paper of windows."""
     folder = (where or documents.folder()) / name
-    missing = [one for one in (EXPERIMENT, "claims.toml", _TABLE) if not (folder / one).is_file()]
+    missing = [one for one in (EXPERIMENT, "claims.toml", _FITTED, _TABLE) if not (folder / one).is_file()]
     if missing:
         raise SojournError(f"{folder}: {', '.join(missing)} missing: this paper cannot be run")
     file = folder / EXPERIMENT
@@ -156,6 +160,7 @@ def load(name: str, where: Path | None = None) -> Experiment:
         device=need(experiment, "device", file),
         table1=_table1(folder / _TABLE),
         margin=float(need(claims, "margin", folder / "claims.toml")),
+        fitted=read_toml(folder / _FITTED),
     )
     used = {f"claims.toml: claim {one.id}": found.ids((*one.subject, *one.against)) for one in found.claims}
     documents.check_schemes(folder, used, found.printed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -22,21 +22,38 @@ from .device import Device
 from .document import Experiment, Size
 from .simulate import BESIDE, LABORATORY, PAIRED, SWITCHBACK
 
+OWN: Final = "the mix of experiment.toml"
+FITTED: Final = "the fitted mix"
 _MODELLED: Final = ("mean_queue_packets", "loss_ratio", "burst_ratio", "impairment_c")
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that the page shows."""
+    """All that the page shows.
+
+    Parameters
+    ----------
+    mixes
+        Windows and sums over flows of each traffic mix: :data:`OWN`, and :data:`FITTED`.
+    """
 
     size: Size
-    windows: pd.DataFrame
-    flows: pd.DataFrame
+    mixes: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]
     device: Device
     worlds: Sequence[World]
     judged: dict[str, list[Judged]]
     ledger: Ledger
     facts: tuple[tuple[str, str], ...]
+
+    @property
+    def windows(self) -> pd.DataFrame:
+        """The windows under the mix of ``experiment.toml``."""
+        return self.mixes[OWN][0]
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """The sums over flows under the mix of ``experiment.toml``."""
+        return self.mixes[OWN][1]
 
 
 def render(paper: Experiment, of: Results) -> str:
@@ -115,14 +132,14 @@ def sections(paper: Experiment, of: Results) -> list[Section]:
     found = [_traffic(paper, of.windows), *_figures(paper, of, study)]
     if len(study):
         found.append(paper.words.section("table-1", [tables.ranges(paper, study, "table-1-ours")]))
-    parts = (_significant, _carry, _theory, _flows, _laboratory, _device)
+    parts = (_fitted, _significant, _carry, _theory, _flow_claims, _flows, _laboratory, _device)
     return [*found, *filter(None, (part(paper, of) for part in parts))]
 
 
 def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
     of = paper.traffic
     transfers, shares = of["transfers"], of["congestion_control"].items()
-    drawings = [tables.traffic_check(paper, frame[frame["part"] == PAIRED])] if len(frame) else []
+    drawings = [tables.traffic_check(paper, frame[frame["part"] == PAIRED], "traffic-check")] if len(frame) else []
     return paper.words.section(
         "traffic",
         drawings,
@@ -139,19 +156,36 @@ def _traffic(paper: Experiment, frame: pd.DataFrame) -> Section:
 def _figures(paper: Experiment, of: Results, study: pd.DataFrame) -> list[Section]:
     words = paper.words
     found = [words.section("figure-1", [words.drawing("figure-1-picture", pictures.functions(paper))])]
-    if study.empty:
-        return found
     for metric, number in pictures.FIGURES.items():
         name, what = f"figure-{number}", pictures.TITLES[metric]
-        drawings = [
-            words.drawing(f"{name}-together", pictures.together(paper, study, metric), key="together", what=what),
-            words.drawing(f"{name}-apart", pictures.apart(paper, study, metric), key="apart"),
-        ]
+        drawings = []
+        if len(study):
+            together, apart = pictures.together(paper, study, metric), pictures.apart(paper, study, metric)
+            drawings.append(words.drawing(f"{name}-together", together, key="together", what=what))
+            drawings.append(words.drawing(f"{name}-apart", apart, key="apart"))
         if len(of.device.windows):
             drawn = pictures.apart(paper, of.device.windows.assign(cluster=of.device.windows["slot"]), metric)
             drawings.append(words.drawing(f"{name}-device", drawn, key="on-device"))
-        found.append(words.section(name, drawings, key="figure", number=number, what=what))
+        if drawings:
+            found.append(words.section(name, drawings, key="figure", number=number, what=what))
     return found
+
+
+def _fitted(paper: Experiment, of: Results) -> Section | None:
+    chosen, frame = paper.fitted.get("chosen"), of.mixes[FITTED][0]
+    if chosen is None:
+        return None
+    drawings = [tables.candidates(paper)]
+    if len(frame):
+        drawings.append(tables.traffic_check(paper, frame, "fitted-traffic-check"))
+        drawings.append(tables.ranges(paper, datasets.clustered(frame), "fitted-table"))
+    return paper.words.section("fitted", drawings, **chosen)
+
+
+def _flow_claims(paper: Experiment, of: Results) -> Section | None:
+    known = [(mix, flows[flows["part"] == PAIRED]) for mix, (_, flows) in of.mixes.items() if len(flows)]
+    drawings = [tables.flow_claims(paper, flows, mix, f"flow-claims-{k}") for k, (mix, flows) in enumerate(known)]
+    return paper.words.section("flow-claims", drawings) if drawings else None
 
 
 def _significant(paper: Experiment, of: Results) -> Section | None:
@@ -170,7 +204,7 @@ def _carry(paper: Experiment, of: Results) -> Section | None:
     found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
     drawings = [paper.words.drawing("carry-over-picture", pictures.carry_over(steps))]
     if found:
-        drawings.append(tables.models(paper, found, of.worlds[0].whole))
+        drawings.append(tables.models(paper, found, of.worlds[0].whole, "switchback-models"))
     return paper.words.section("carry-over", drawings, **asdict(back))
 
 
@@ -212,4 +246,7 @@ def _device(paper: Experiment, of: Results) -> Section:
         why = of.device.why or "its store has no windows"
         return paper.words.section("device", key="no-device", why=why)
     table = tables.ranges(paper, windows.assign(cluster=windows["slot"]), "device-table")
-    return paper.words.section("device", [table], windows=len(windows), slots=windows["slot"].nunique())
+    settled = windows[windows["since_s"] >= of.device.burn_in_s]
+    found = {metric: one for metric in _MODELLED if (one := switching.model(settled, metric)) is not None}
+    drawings = [table, *([tables.models(paper, found, {}, "device-models")] if found else [])]
+    return paper.words.section("device", drawings, windows=len(windows), slots=windows["slot"].nunique())

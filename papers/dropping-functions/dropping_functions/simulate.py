@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -95,17 +95,18 @@ def simulate(
     paper: Experiment,
     size: Size,
     keeper: Keeper,
+    runs: Sequence[Run],
     *,
     hours: float | None = None,
     jobs: int | None = None,
     say: Say = lambda _: None,
 ) -> None:
-    """Make the runs that a store does not hold yet.
+    """Make those of `runs` that a store does not hold yet.
 
     After `hours` no run begins, and unfinished ones stop; None: continue to the end. The results do not depend on
     `jobs`, the number of threads, by default one per core.
     """
-    everything = [(settings(paper, size, run), run) for run in runs_of(paper, size)]
+    everything, before = [(settings(paper, size, run), run) for run in runs], keeper.made
     todo = [one for one in everything if not keeper.path(WINDOWS, one[0]).is_file()]
     deadline = None if hours is None else time.monotonic() + hours * 3600
     threads = cores() if jobs is None else jobs
@@ -134,7 +135,7 @@ def simulate(
                         keeper.keep(WINDOWS, of, result)
                 if time.monotonic() - told > 15:
                     told = time.monotonic()
-                    say(f"{len(everything) - len(todo) + keeper.made} of {len(everything)} runs")
+                    say(f"{len(everything) - len(todo) + keeper.made - before} of {len(everything)} runs")
         finally:
             stop.set()
 

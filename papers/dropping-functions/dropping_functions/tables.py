@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +14,7 @@ from sojourn import stats
 from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats
 from sojourn.studies.papers.evidence import number
+from sojourn.studies.papers.judge import Outcome
 from sojourn.studies.papers.section import Drawing
 from sojourn.view.report.sections import joined, tag
 
@@ -25,6 +28,8 @@ SIGNIFICANCE: Final = 0.05
 """Level of the tests of differences."""
 BASE: Final = "none"
 """The scheme that others are compared with: plain FIFO."""
+FLOW_SCHEMES: Final = ("none", "d0", "d1", "d3", "d4", "d8")
+"""Of the statements about single flows: what d1 to d7 do to them is alike."""
 FEWEST_DROPS: Final = 100
 """A group of flows with fewer drops has no ratio in the tables."""
 _SHORT: Final = {
@@ -78,7 +83,7 @@ def _marked(of: dict[str, Estimate], scheme: str, printed: str) -> object:
     return joined("", [shown, tag("div", printed, kind="details")]) if printed else shown
 
 
-def traffic_check(paper: Experiment, frame: pd.DataFrame) -> Drawing:
+def traffic_check(paper: Experiment, frame: pd.DataFrame, name: str) -> Drawing:
     """Return the statistics of the traffic that the study gives, beside ours."""
 
     def spread(column: str, digits: int) -> str:
@@ -92,7 +97,17 @@ def traffic_check(paper: Experiment, frame: pd.DataFrame) -> Drawing:
         ("standard deviation of the packet size, B", "about 450", spread("std_size_bytes", 0)),
         ("load", "0.9 to 1.2, rarely more", spread("load", 3)),
     )
-    return paper.words.drawing("traffic-check", None, rows=rows, windows=len(frame))
+    return paper.words.drawing(name, None, rows=rows, key="traffic-check", windows=len(frame))
+
+
+def candidates(paper: Experiment) -> Drawing:
+    """Return the candidates of the second mix, with what the rule said of each."""
+    rows = [
+        (f"{one['speed']:g}", f"{one['udp']:g}", "no" if one["left_out"] else "yes",
+         *(f"{one[name]:.4g}" for name in ("distance", "ranges", "tcp_share", "size_bytes", "deviation_bytes")))
+        for one in paper.fitted["candidate"]
+    ]  # fmt: skip
+    return paper.words.drawing("candidates", None, rows=rows)
 
 
 def differences(paper: Experiment, values: Values, metric: str) -> Drawing:
@@ -131,7 +146,7 @@ def theory_gap(paper: Experiment, world: datasets.World) -> Drawing:
     return paper.words.drawing("theory-gap", None, ("", *(f"{centre:.2f}" for centre in paper.centres)), rows)
 
 
-def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
+def models(paper: Experiment, of: dict[str, Model], values: Values, name: str) -> Drawing:
     """Return estimates of each scheme minus FIFO: switchback with and without the previous scheme, and paired."""
     rows = []
     for metric, found in of.items():
@@ -139,12 +154,12 @@ def models(paper: Experiment, of: dict[str, Model], values: Values) -> Drawing:
             naive, *_ = found.naive[scheme]
             pair = values.get(metric, {})
             paired = number(stats.paired(pair[scheme], pair["none"])) if {scheme, "none"} <= set(pair) else "–"
-            name = f"{_SHORT[metric]}: {paper.printed[scheme]} minus FIFO"
-            rows.append((name, metrics.rounded(mean, (high - low) / 2), f"{naive:.4g}", paired))
+            what = f"{_SHORT[metric]}: {paper.printed[scheme]} minus FIFO"
+            rows.append((what, metrics.rounded(mean, (high - low) / 2), f"{naive:.4g}", paired))
     p = "; ".join(f"{_SHORT[metric].lower()} p = {one.carry_over_p:.3f}" for metric, one in of.items())
     first = next(iter(of.values()), None)
     size = f"{first.slots} slots, {first.windows} windows" if first else "too few slots yet"
-    return paper.words.drawing("switchback-models", None, rows=rows, size=size, tests=p or "not known")
+    return paper.words.drawing(name, None, rows=rows, key="switchback-models", size=size, tests=p or "not known")
 
 
 def flows(paper: Experiment, frame: pd.DataFrame, by: str, schemes: Sequence[str]) -> Drawing:
@@ -189,16 +204,92 @@ def _ratio(total: Floats, metric: str) -> float:
 def _beside(of: pd.DataFrame, base: pd.DataFrame | None, metric: str) -> str:
     """Return a ratio of sums over flows minus that of `base` with the same traffic: the jackknife over traffics."""
     common = of.index if base is None else of.index.intersection(base.index)
-    count = len(common)
     parts = [one.loc[common].to_numpy(dtype=np.float64) for one in (of, base) if one is not None]
+    found = _jackknife(
+        parts, lambda own, other=None: _ratio(own, metric) - (0 if other is None else _ratio(other, metric))
+    )
+    return number(found) if found else "–"
+
+
+def _jackknife(parts: Sequence[Floats], statistic: Callable[..., float]) -> Estimate | None:
+    """Return a statistic of sums over the same traffics, shape (traffics, columns) each; None where drops are few."""
+    count = len(parts[0])
     if count < analysis.FEWEST_CELLS or any(part[:, 1].sum() < FEWEST_DROPS for part in parts):
-        return "–"
-    pseudo = []
-    for part in parts:
-        whole = part.sum(axis=0)
-        without = [_ratio(whole - one, metric) for one in part]
-        pseudo.append(count * _ratio(whole, metric) - (count - 1) * np.asarray(without))
-    return number(stats.estimate(pseudo[0] if base is None else pseudo[0] - pseudo[1]))
+        return None
+    whole = [part.sum(axis=0) for part in parts]
+    without = [statistic(*(of - part[k] for of, part in zip(whole, parts, strict=True))) for k in range(count)]
+    return stats.estimate(count * statistic(*whole) - (count - 1) * np.asarray(without))
+
+
+@dataclass(frozen=True, slots=True)
+class FlowClaim:
+    """A statement about single TCP flows: a ratio of two groups, or of a scheme to FIFO, and what it has to be.
+
+    Parameters
+    ----------
+    metric
+        ``loss_ratio`` or ``burst_ratio``, over all flows of a group.
+    column, group, other
+        Which flows: values of a column from and up to the given ones. Without `other`, the same group under FIFO.
+    expected
+        ``alike``: 1 within the margin; ``above`` or ``below`` 1.
+    """
+
+    text: str
+    metric: str
+    column: str
+    group: tuple[float, float]
+    expected: str
+    other: tuple[float, float] | None = None
+
+    def outcome(self, of: Estimate, margin: float) -> Outcome:
+        """Return what the interval of a logarithm of the ratio says."""
+        low, high = math.exp(of.low or 0.0), math.exp(of.high or 0.0)
+        ends = {"alike": (1 - margin, 1 / (1 - margin)), "above": (1.0, math.inf), "below": (0.0, 1.0)}[self.expected]
+        if ends[0] < low and high < ends[1]:
+            return Outcome.HOLDS
+        return Outcome.FAILS if high <= ends[0] or low >= ends[1] else Outcome.UNDECIDED
+
+
+NEAR_MS, FAR_MS = (0.0, 22.0), (90.0, math.inf)
+SLOW, FAST = (0.0, RATES.index(10.0) - 1.0), (float(RATES.index(100.0)), math.inf)
+FLOW_CLAIMS: Final = (
+    FlowClaim("far flows lose as much as near ones", "loss_ratio", "rtt_ms", FAR_MS, "alike", NEAR_MS),
+    FlowClaim("far flows' losses are as bursty as near ones'", "burst_ratio", "rtt_ms", FAR_MS, "alike", NEAR_MS),
+    FlowClaim("slow flows lose more than fast ones", "loss_ratio", "rate_bin", SLOW, "above", FAST),
+    FlowClaim("fast flows' losses are burstier than slow ones'", "burst_ratio", "rate_bin", FAST, "above", SLOW),
+    FlowClaim("fast flows' losses are less bursty than under FIFO", "burst_ratio", "rate_bin", FAST, "below"),
+    FlowClaim("slow flows' losses are less bursty than under FIFO", "burst_ratio", "rate_bin", SLOW, "below"),
+    FlowClaim("near flows' losses are less bursty than under FIFO", "burst_ratio", "rtt_ms", NEAR_MS, "below"),
+    FlowClaim("far flows' losses are less bursty than under FIFO", "burst_ratio", "rtt_ms", FAR_MS, "below"),
+)
+
+
+def flow_claims(paper: Experiment, frame: pd.DataFrame, mix: str, name: str) -> Drawing:
+    """Return the statements about single TCP flows, each judged under every scheme; `frame` as for :func:`flows`."""
+    tcp = frame[frame["transport"] == "tcp"]
+
+    def sums(scheme: str, column: str, group: tuple[float, float]) -> pd.DataFrame:
+        return _sums(tcp[(tcp["label"] == scheme) & tcp[column].between(*group)])
+
+    def said(claim: FlowClaim, scheme: str) -> str:
+        if claim.other is None and scheme == BASE:
+            return ""
+        own = sums(scheme, claim.column, claim.group)
+        against = sums(scheme, claim.column, claim.other) if claim.other else sums(BASE, claim.column, claim.group)
+        common = own.index.intersection(against.index)
+        parts = [one.loc[common].to_numpy(dtype=np.float64) for one in (own, against)]
+        found = _jackknife(parts, lambda a, b: math.log(_ratio(a, claim.metric) / _ratio(b, claim.metric)))
+        if found is None:
+            return "–"
+        mean, low, high = (math.exp(value or 0.0) for value in (found.mean, found.low, found.high))
+        return f"{claim.outcome(found, paper.margin).sign} {mean:.2f} [{low:.2f}, {high:.2f}]"
+
+    shown = [one for one in paper.study if one.id in FLOW_SCHEMES]
+    rows = [(claim.text, *(said(claim, one.id) for one in shown)) for claim in FLOW_CLAIMS]
+    traffics = len(_sums(tcp[tcp["label"] == BASE]))
+    heads = (one.printed for one in shown)
+    return paper.words.drawing(name, None, heads, rows, key="flow-claims", mix=mix, traffics=traffics)
 
 
 def classes(paper: Experiment, frame: pd.DataFrame, schemes: Sequence[str]) -> Drawing:

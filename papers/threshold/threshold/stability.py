@@ -48,8 +48,8 @@ def is_stable(scheme: str, capacity_packets_s: float, flows: int, rtt_s: float) 
     own, limit = controller(scheme)
     link = Link(capacity_packets_s=capacity_packets_s, controller=own, buffer_packets=limit)
     try:
-        model = linear.linearise(Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_s)]))
+        growth = linear.growth(Fluid([link], [FlowClass(flows=flows, base_rtt_s=rtt_s)]))
     except SojournError:
         # Without a fixed point, nothing is stable.
         return False
-    return float(linear.roots(model)[0].real) < 0
+    return growth < 0

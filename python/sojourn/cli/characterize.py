@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
     add_option(parser, "--out", "DIR", "folder of plans, finished runs and report", required=True)
     add_options(parser, "--section", "N", "only this section of the suite, as in 8.2.6; repeatable (default: all)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="5 replications, fewer values: some 2 minutes")
+    how.add_argument("--quick", action="store_true", help="5 replications, fewer values: some 4 minutes")
     how.add_argument("--full", action="store_true", help="10 replications and all values (the default)")
     add_option(parser, "--rate", "RATE", "of the bottleneck (default 20 Mbit/s); not with --wlan")
     add_option(parser, "--rtt", "TIME", "base round-trip time (default 100 ms, with --wlan 40 ms)")

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from sojourn.base.core import SojournError
+from sojourn.base.units import rate_bit_s
 from sojourn.cli.options import add_flag, add_force, add_group, add_json, add_out, add_seed, number
 from sojourn.plan import folder
 from sojourn.real.device import experiment, windows
@@ -34,7 +35,7 @@ def add(verbs: Any) -> None:
     actions = add_group(
         verbs,
         "device",
-        "Read the measurements of sojournd, or run an experiment with it. The program itself is `sojournd`.",
+        "Read the measurements of sojournd, or plan or run an experiment with it. The program itself is `sojournd`.",
     )
 
     listing = actions.add_parser(
@@ -68,14 +69,47 @@ def add(verbs: Any) -> None:
     )
     trial.add_argument("--packets", type=int, default=20_000, metavar="N", help="packets per window (default 20000)")
     trial.add_argument("--rate", default="100 Mbit/s", metavar="RATE", help='shaped rate (default "100 Mbit/s")')
-    trial.add_argument(
+    _add_design(trial)
+    add_seed(trial, "seed of schedule and traffic", default=1)
+    trial.set_defaults(command=_experiment)
+
+    plan = actions.add_parser(
+        "switchback",
+        help="write the configuration of a switchback experiment on a network of yours",
+        description="Write a configuration with which sojournd switches at random among a FIFO and nine dropping "
+        "functions, as Barczyk and Chydzinski (2022) did for a month, and stores its windows. Frames from the first "
+        "interface to the second are measured. `sojourn papers run dropping-functions --store FILE` analyses the "
+        "store.",
+        epilog='example: sojourn device switchback enp1s0f0 enp1s0f1 --rate "1 Gbit/s" --out sojournd.toml',
+    )
+    plan.add_argument("a", metavar="A", help="interface towards the Internet")
+    plan.add_argument("b", metavar="B", help="interface towards the users")
+    plan.add_argument("--rate", required=True, metavar="RATE", help="shaped rate, below that of the link behind B")
+    plan.add_argument(
+        "--slot", type=number, default=3600.0, metavar="S", help="length of a slot in seconds (default 3600)"
+    )
+    plan.add_argument(
+        "--packets", type=int, default=2_000_000, metavar="N", help="packets per window (default 2000000)"
+    )
+    _add_design(plan)
+    add_seed(plan, "seed of the schedule", default=1)
+    plan.add_argument(
+        "--store",
+        default="/var/lib/sojournd/windows.sqlite",
+        metavar="FILE",
+        help="the store of windows (default /var/lib/sojournd/windows.sqlite)",
+    )
+    add_out(plan, metavar="FILE", help="the configuration", default="sojournd.toml")
+    plan.set_defaults(command=_switchback)
+
+
+def _add_design(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--design",
         choices=("random", "blocks"),
         default="random",
         help="each slot's scheme drawn by itself (default), or every scheme once in each block of slots",
     )
-    add_seed(trial, "seed of schedule and traffic", default=1)
-    trial.set_defaults(command=_experiment)
 
 
 def _windows(options: argparse.Namespace) -> int:
@@ -114,6 +148,26 @@ def _experiment(options: argparse.Namespace) -> int:
     )
     folder.refuse_results(Path(options.folder) / experiment.STORE, force=options.force)
     print(experiment.run(plan, options.folder, lambda line: print(line, file=sys.stderr, flush=True)))
+    return 0
+
+
+def _switchback(options: argparse.Namespace) -> int:
+    if not options.slot >= 1.0 or options.packets < 1:
+        raise SojournError("switchback: allowed: --slot from 1, --packets from 1")
+    rate_bit_s(options.rate, "--rate")
+    if options.a == options.b:
+        raise SojournError(f"switchback: both interfaces are {options.a}; allowed: two different ones")
+    plan = experiment.Experiment(
+        packets=options.packets,
+        slot_s=options.slot,
+        design=options.design,
+        seed=options.seed,
+        rate=options.rate,
+    )
+    folder.refuse_results(options.out, force=options.force)
+    folder.write_text(Path(options.out), experiment.switchback(plan, (options.a, options.b), options.store))
+    print(f"{options.out} is written. Next: sojournd check {options.out}; sojournd doctor {options.out}")
+    print(f"Analysis, at any time: sojourn papers run dropping-functions --store {options.store}")
     return 0
 
 

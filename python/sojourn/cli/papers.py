@@ -96,6 +96,11 @@ def add(verbs: Any) -> None:
         help="studies of measurement windows only: simulate for this time, then report the results so far "
         "(default 1 with --full); the same command continues",
     )
+    run.add_argument(
+        "--store",
+        metavar="FILE",
+        help="studies of measurement windows only: judge what sojournd stored on a network of yours, and run nothing",
+    )
     run.add_argument("--out", metavar="DIR", help="folder for the store and the report (default out/papers/NAME)")
     run.set_defaults(command=_run)
     interarrival.add(actions)
@@ -184,6 +189,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
+    if options.store is not None:
+        raise SojournError("--store is only for studies of measurement windows, such as dropping-functions")
     if options.hours is not None:
         raise SojournError(
             "--hours is only for studies of measurement windows; this study runs until it is finished, and the same "

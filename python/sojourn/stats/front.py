@@ -30,7 +30,7 @@ Test = Callable[[Floats, Floats, Quantity], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Criterion:
     """One of the measures that are judged together, its better side, and what is known of it beforehand."""
 
     name: str
@@ -77,7 +77,7 @@ def fifo(limit: int) -> str:
 def standings(
     values: Mapping[str, Sequence[Floats]],
     points: Mapping[int, Sequence[Floats]],
-    measures: Sequence[Measure],
+    measures: Sequence[Criterion],
     test: Test = paired_p,
 ) -> dict[str, Standing]:
     """Say of each scheme whether it lies off, on or behind the front of tail drop.
@@ -102,7 +102,7 @@ def standings(
 
     Examples
     --------
-    >>> delay, goodput = Measure("delay", lower=True), Measure("goodput", lower=False)
+    >>> delay, goodput = Criterion("delay", lower=True), Criterion("goodput", lower=False)
     >>> front = {5: [np.array([2.0, 2.1, 2.2]), np.array([8.0, 8.1, 8.0])],
     ...          50: [np.array([20.0, 21.0, 22.0]), np.array([9.9, 9.9, 9.8])]}
     >>> good = {"good": [np.array([2.0, 2.1, 2.2]), np.array([9.8, 9.8, 9.9])]}
@@ -138,13 +138,13 @@ def _place(off: float, behind: float) -> Place:
     return "behind" if behind < 1 - LEVEL else "on"
 
 
-def _off(ours: Sequence[Floats], point: Sequence[Floats], measures: Sequence[Measure], test: Test) -> float:
+def _off(ours: Sequence[Floats], point: Sequence[Floats], measures: Sequence[Criterion], test: Test) -> float:
     """Return the p-value of a point being at least as good in every measure."""
     several = (_better(a, b, one, test) for a, b, one in zip(ours, point, measures, strict=True))
     return min(1.0, len(measures) * min(several))
 
 
-def _behind(ours: Sequence[Floats], point: Sequence[Floats], measures: Sequence[Measure], test: Test) -> float:
+def _behind(ours: Sequence[Floats], point: Sequence[Floats], measures: Sequence[Criterion], test: Test) -> float:
     """Return the p-value of a point being no better in any measure; 1 where it is worse in one."""
     if any(_gain(a, b, one) > 0 for a, b, one in zip(ours, point, measures, strict=True)):
         return 1.0
@@ -152,7 +152,7 @@ def _behind(ours: Sequence[Floats], point: Sequence[Floats], measures: Sequence[
     return min(1.0, len(measures) * min(several))
 
 
-def _gain(ours: Floats, theirs: Floats, measure: Measure) -> float:
+def _gain(ours: Floats, theirs: Floats, measure: Criterion) -> float:
     """Return by how much the mean of one is better than that of the other beyond the margin."""
     differences = ours - _shifted(theirs, measure)
     known = differences[np.isfinite(differences)]
@@ -160,11 +160,11 @@ def _gain(ours: Floats, theirs: Floats, measure: Measure) -> float:
     return -mean if measure.lower else mean
 
 
-def _shifted(values: Floats, measure: Measure) -> Floats:
+def _shifted(values: Floats, measure: Criterion) -> Floats:
     return values * (1 - MARGIN if measure.lower else 1 + MARGIN)
 
 
-def _better(ours: Floats, theirs: Floats, measure: Measure, test: Test) -> float:
+def _better(ours: Floats, theirs: Floats, measure: Criterion, test: Test) -> float:
     """Return the one-sided p-value of one being no better than the other by more than the margin."""
     if not _gain(ours, theirs, measure) > 0:
         return 1.0

@@ -122,29 +122,48 @@ def _run(plan: Experiment, lab: Lab, store: Path, say: Callable[[str], None]) ->
 
 
 def configuration(plan: Experiment, lab: Lab, store: Path) -> str:
-    """Return the device's configuration."""
+    """Return the configuration of the device between the hosts of a laboratory."""
     delays = "\n".join(
         f'"{lab.address(client)}/32" = "{rtt_ms:g} ms"'
         for client, rtt_ms in zip(lab.clients, plan.rtt_ms, strict=True)
     )
+    return f"""\
+{switchback(plan, ("port-a", "port-b"), store)}
+[b_to_a.delays]
+{delays}
+
+[control]
+listen = "none"
+socket = {json.dumps(str(lab.folder / "control.sock"))}
+token_file = {json.dumps(str(lab.folder / "token"))}
+
+[run]
+idle = "wait"
+user = "root"
+seed = {plan.seed}
+"""
+
+
+def switchback(plan: Experiment, ports: tuple[str, str], store: str | Path) -> str:
+    """Return the configuration of a switchback between two interfaces: its queue, windows and schedule.
+
+    Frames from the first of `ports` to the second are shaped and measured.
+    """
     schemes = "\n".join(f"{json.dumps(label)} = {json.dumps(text)}" for label, text in plan.schemes)
     return f"""\
 [ports.a]
 back_end = "af_xdp"
-interface = "port-a"
+interface = {json.dumps(ports[0])}
 
 [ports.b]
 back_end = "af_xdp"
-interface = "port-b"
+interface = {json.dumps(ports[1])}
 
 [a_to_b]
 scheme = {json.dumps(plan.schemes[0][1])}
 rate = {json.dumps(plan.rate)}
 overhead = "{OVERHEAD}"
 burst = "10 ms"
-
-[b_to_a.delays]
-{delays}
 
 [windows]
 packets = {plan.packets}
@@ -157,16 +176,6 @@ every = "{plan.slot_s:g} s"
 
 [schedule.schemes]
 {schemes}
-
-[control]
-listen = "none"
-socket = {json.dumps(str(lab.folder / "control.sock"))}
-token_file = {json.dumps(str(lab.folder / "token"))}
-
-[run]
-idle = "wait"
-user = "root"
-seed = {plan.seed}
 """
 
 

@@ -159,11 +159,9 @@ def _beside(advice: Advice) -> list[str]:
         return [
             f"Tail drop with {limits} at the same rates is not as good, whatever its limit (p = {one.p_off:.1g})."
         ]
-    word = "better" if one.place == "behind" else "not shown to be worse"
-    return [
-        f"Tail drop with {one.limit} packets at the same rates is {word}, of limits of {limits}: the gain is that of "
-        "the shaper and of a short queue."
-    ]
+    if one.place == "behind":
+        return [f"Tail drop with {one.limit} packets at the same rates is better (p = {one.p_behind:.1g})."]
+    return [f"It is not shown to be better than tail drop with {limits} at the same rates."]
 
 
 def _before(cost: str) -> str:

@@ -15,7 +15,7 @@ from sojourn.plan.runner import run
 from sojourn.results import metrics
 from sojourn.results.results import Results
 from sojourn.stats import Estimate, Floats, Quantity
-from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
+from sojourn.stats.front import LIMITS, Criterion, Standing, fifo, standings
 from sojourn.studies.advise import openwrt
 from sojourn.studies.advise.household import PING, network
 from sojourn.studies.advise.line import Line, Shaper
@@ -172,7 +172,7 @@ def _beside(line: Line, best: Outcome, front: Mapping[int, Outcome]) -> Standing
         if name not in left_out
         and all(np.isfinite(one.values.get(name, np.nan)).all() for one in (best, *front.values()))
     ]
-    measures = [Measure(name, lower, best.quantity(name)) for name, lower in names]
+    measures = [Criterion(name, lower, best.quantity(name)) for name, lower in names]
     points = {limit: [one.values[name] for name, _ in names] for limit, one in front.items()}
     return standings({"": [best.values[name] for name, _ in names]}, points, measures)[""]
 

@@ -73,7 +73,7 @@ def atlas(
     documents: list[tuple[Scenario, Plan]] = []
     wanted = {need.section for need in needs}
     own = [one for one in SCENARIOS if one.section in wanted]
-    given = [(one, chosen) for one in own] + [(one, fronts.points(one, common)) for one in fronts.scenarios(own)]
+    given = [(one, chosen) for one in own] + [(one, fronts.POINTS) for one in fronts.scenarios(own)]
     for scenario, these in given:
         plan = plans.document(scenario, common, these, is_quick=True, warm_up_s=WARM_UP_S, replications=replications)
         if plan is not None:

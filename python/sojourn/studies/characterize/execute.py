@@ -75,9 +75,7 @@ def characterize(
         else:
             documents.append((scenario, plan))
             for front in fronts.scenarios([scenario]):
-                own = plans.document(
-                    front, common, fronts.points(front, common), is_quick=is_quick, warm_up_s=warm_up
-                )
+                own = plans.document(front, common, fronts.POINTS, is_quick=is_quick, warm_up_s=warm_up)
                 documents += [] if own is None else [(front, own)]
     found = run_all(documents, place, jobs=jobs, scheduler=scheduler, force=force, say=say)
     costs: dict[str, cost.Cost] = {}

@@ -10,14 +10,14 @@ from sojourn.base.wording import listed
 from sojourn.model.scheme import Scheme
 from sojourn.results.metrics import quantity
 from sojourn.stats import Floats
-from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
-from sojourn.studies.characterize.networks import Setting
+from sojourn.stats.front import LIMITS, Criterion, Standing, fifo, standings
 from sojourn.studies.characterize.numbers import GOODPUT, Found, Values, reading, unequal, worst
 from sojourn.studies.characterize.suite import Scenario
 
+POINTS: Final = tuple(Scheme(fifo(limit), fifo(limit)) for limit in LIMITS)
 _P99: Final = "sojourn_ms_p99"
-_TAIL: Final = Measure("p99 delay (ms)", lower=True, of=quantity(_P99))
-_CARRIED: Final = Measure("goodput (Mbit/s)", lower=False)
+_TAIL: Final = Criterion("p99 delay (ms)", lower=True, of=quantity(_P99))
+_CARRIED: Final = Criterion("goodput (Mbit/s)", lower=False)
 _WORST: Final = ((_TAIL, worst(_P99, lower=True)), (_CARRIED, worst(GOODPUT, lower=False, scale=1e-6)))
 
 
@@ -31,10 +31,10 @@ class Class:
     title: str
     about: str
     section: str
-    measures: tuple[tuple[Measure, Values], ...]
+    measures: tuple[tuple[Criterion, Values], ...]
 
 
-def _one(level: int = 0, **where: str) -> tuple[tuple[Measure, Values], ...]:
+def _one(level: int = 0, **where: str) -> tuple[tuple[Criterion, Values], ...]:
     return (
         (_TAIL, reading(_P99, level=level)),
         (_CARRIED, reading(GOODPUT, 1e-6, level, **where)),
@@ -45,20 +45,20 @@ CLASSES: Final = (
     Class("one load", "one number of bulk flows (8.2.3)", "8.2.2", _one(1)),
     Class("few and many flows", "three numbers of bulk flows (8.2.2 to 8.2.4)", "8.2.2", _WORST),
     Class("bursts", "web and video beside bulk (7.2, case IV)", "7.2-IV",
-          (*_one(group="bulk"), (Measure("page load (s)", lower=True), reading("page_load_s_mean", group="web")))),
+          (*_one(group="bulk"), (Criterion("page load (s)", lower=True), reading("page_load_s_mean", group="web")))),
     Class("short transfers", "a short transfer beside a long flow (5.1.2)", "5.1.2",
-          (*_one(1), (Measure("completion (s)", lower=True),
+          (*_one(1), (Criterion("completion (s)", lower=True),
                       reading("flow_completion_s_mean", level=1, group="short")))),
     Class("unequal RTTs", "two flows, of 100 ms and of 5 to 560 ms (6.2)", "6.2",
-          (*_WORST, (Measure("ratio of goodputs", lower=True), unequal))),
+          (*_WORST, (Criterion("ratio of goodputs", lower=True), unequal))),
     Class("changing rate", "100 and 10 Mbit/s by turns of 20 s (8.2.6)", "8.2.6-1",
           ((_TAIL, reading(_P99, phase="10 Mbit/s")), (_CARRIED, reading(GOODPUT, 1e-6, phase="100 Mbit/s")))),
     Class("calls", "calls beside web, video and bulk (9.1)", "9.1",
-          ((Measure("delay variation of the call, p99 (ms)", lower=True),
+          ((Criterion("delay variation of the call, p99 (ms)", lower=True),
             reading("delay_variation_ms_p99", group="voip")),
            (_CARRIED, reading(GOODPUT, 1e-6, group="bulk")))),
     Class("several rates", "links of 2, 20 and 100 Mbit/s", "rates",
-          (_WORST[0], (Measure("least utilisation", lower=False), worst("utilisation", lower=False)))),
+          (_WORST[0], (Criterion("least utilisation", lower=False), worst("utilisation", lower=False)))),
     Class("large BDP", "100 Mbit/s with a base RTT of 200 ms", "large", _one()),
 )  # fmt: skip
 """Every class; the last two have networks that RFC 7928 does not have."""
@@ -82,13 +82,6 @@ def scenarios(of: Sequence[Scenario]) -> Iterator[Scenario]:
             yield replace(one, section=f"{one.section}-front")
 
 
-def points(scenario: Scenario, common: Setting) -> tuple[Scheme, ...]:
-    """Return tail drop with each limit up to the first above the buffer of a scenario: longer queues do not fill."""
-    buffer = scenario.setting(common).buffer(scenario.largest_rtt_ms)
-    last = next((limit for limit in LIMITS if limit > buffer), LIMITS[-1])
-    return tuple(Scheme(fifo(limit), fifo(limit)) for limit in LIMITS if limit <= last)
-
-
 def judged(found: Sequence[Found]) -> tuple[Judged, ...]:
     """Judge the schemes of each class whose scenario and front were run, with Holm's correction over the schemes."""
     by_section = {one.scenario.section: one for one in found}
@@ -97,7 +90,7 @@ def judged(found: Sequence[Found]) -> tuple[Judged, ...]:
         own, front = by_section.get(one.section), by_section.get(f"{one.section}-front")
         if own is None or front is None:
             continue
-        points = {limit: _values(one, front, fifo(limit)) for limit in LIMITS if fifo(limit) in front.labels}
+        points = {limit: _values(one, front, fifo(limit)) for limit in LIMITS}
         values = {label: _values(one, own, label) for label in own.labels}
         shape = points[LIMITS[0]][0].shape
         values = {label: each for label, each in values.items() if {part.shape for part in each} == {shape}}

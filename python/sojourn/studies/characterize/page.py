@@ -116,24 +116,23 @@ def front_section(fronts: Sequence[Judged]) -> Section:
         for label in sorted(labels, key=lambda label: -off[label])
     ]
     text = (
-        "A short queue of tail drop has little delay, too, and loses goodput for it. Here it has limits from "
-        f"{LIMITS[0]} packets to above the bandwidth-delay product, and one limit for all networks of a class. A "
+        "A short queue of tail drop has little delay, too, and loses goodput for it. Here it has limits of "
+        f"{LIMITS[0]} to {LIMITS[-1]} packets, and one limit for all networks of a class. A "
         "scheme is off this front if no limit, and no mixture of neighbouring limits, is as good in every measure of "
         "the class: compared with each, it is better in one measure at least, by more than 1 %. It is behind the "
         "front if a limit is better in a measure, and worse in none, by more than 1 %. Both are at the 5 % level "
         "after Holm's correction over the schemes. Of a scheme on the front, these runs do not show that it does "
         "what a buffer does not.",
-        "Measures: "
-        + "; ".join(
-            f"{one.of.title} ({one.of.about}): {listed([each.name for each, _ in one.of.measures])}" for one in fronts
-        )
-        + ".",
     )
+    measures = [
+        f"{one.of.title}, {one.of.about}: {listed([each.name for each, _ in one.of.measures])}" for one in fronts
+    ]
     return Section(
         "front",
         "Beside a small buffer",
         text,
         (
+            items(measures),
             Drawing("front-picture", pictures.fronts(fronts), "Means of the runs. Below and right is better."),
             Drawing("front-table", None, "Where each scheme lies, with the p-value, or the limit that is better.",
                     ("Scheme", "Off the front", *(one.of.title for one in fronts)), rows),

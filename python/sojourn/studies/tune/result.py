@@ -13,7 +13,7 @@ import numpy as np
 from sojourn import stats
 from sojourn.results import metrics
 from sojourn.stats import Estimate, Floats, Quantity
-from sojourn.stats.front import LIMITS, Measure, Standing, fifo, standings
+from sojourn.stats.front import LIMITS, Criterion, Standing, fifo, standings
 from sojourn.studies.tune.plan import Objective, Plan
 from sojourn.studies.tune.settings import Setting
 from sojourn.studies.tune.space import Point
@@ -188,7 +188,9 @@ class Tuning:
         drop for all of them are under :data:`ALL`.
         """
         texts = dict.fromkeys((self.best.text, self.base))
-        measures = [Measure(each.name, each.better == "lower", each.metric.quantity) for each in self.plan.objectives]
+        measures = [
+            Criterion(each.name, each.better == "lower", each.metric.quantity) for each in self.plan.objectives
+        ]
 
         def judged(values: Callable[[str, Objective], Floats]) -> dict[str, Standing]:
             own = {text: [values(text, each) for each in self.plan.objectives] for text in texts}
