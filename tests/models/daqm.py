@@ -27,6 +27,8 @@ class Daqm(Model):
     DEFAULTS = {
         "limit": "2000p",
         "target": "0ns",
+        "min_queue": "6p",
+        "in_hand": "counts",
         "interarrival": "none",
         "sojourn": "instant",
         "inspect": "peek",
@@ -78,6 +80,11 @@ class Daqm(Model):
         "s0 none s1 1.5 s2 2 interarrival 1ms inspect deliver drop_duration 2ms drop_rate 0.5",
         "s0 5ms q0 9p flags enqueue drop_duration 3ms drop_rate 0.4 s0_drop_rate 0.9",
         "s0 2ms target 300ms drop_duration 1ms limit 40kB",
+        "preset c3 interarrival 1ms inspect deliver drop_duration 3ms min_queue 5p",
+        "preset c2 interarrival measured inspect deliver drop_duration 2ms in_hand apart sample 2ms ring array",
+        "preset c3 interarrival measured inspect lose drop_duration 3ms in_hand apart min_queue 5p",
+        "s0 1ms q0 9p drop_duration 2ms in_hand apart min_queue 8p",
+        "preset f8 drop_duration 10ms sample 1ms ring array",
         f"s0 8ms s1 2 s2 3 s3 4 q0 12p q1 2 q2 3 q3 4 interarrival 1ms sample 3ms {_OWN}",
     )
     SEEN = frozenset({"overflow", "early"})
@@ -105,11 +112,20 @@ class Daqm(Model):
             self.next_sample += self.params.sample
 
     def five_samples(self) -> list[float] | None:
-        """Give the five queue lengths that count, the oldest first."""
+        """Give the five queue lengths that count, in the order of the equations."""
         end = len(self.samples)
         if self.params.ring == "restarts":
             end -= end % 5
-        return self.samples[end - 5 : end] if end >= 5 else None
+        if end < 5:
+            return None
+        if self.params.ring == "array":
+            # Sample n lies in place n mod 5.
+            return [self.samples[max(n for n in range(end) if n % 5 == place)] for place in range(5)]
+        return self.samples[end - 5 : end]
+
+    def behind(self) -> list[Packet]:
+        """Give the packets that count as waiting: without the one in hand if it is apart."""
+        return self.queue[1:] if self.params.in_hand == "apart" else self.queue
 
     def spacing_ms(self) -> float | None:
         """D."""
@@ -129,15 +145,15 @@ class Daqm(Model):
         """s1 to s5, in ms."""
         if self.params.sojourn == "departures":
             return [wait for _, wait in self.left[-5:]] if len(self.left) >= 5 else None
-        return [(self.world.now - packet.enqueued) / MILLISECOND for packet in self.queue[:5]]
+        return [(self.world.now - packet.enqueued) / MILLISECOND for packet in self.behind()[:5]]
 
     def value(self, feature: str) -> float | None:
         """Compute a feature now."""
         order = int(feature[1])
         if feature == "s0":
-            return (self.world.now - self.queue[0].enqueued) / MILLISECOND
+            return (self.world.now - self.behind()[0].enqueued) / MILLISECOND
         if feature == "q0":
-            return float(len(self.queue))
+            return float(len(self.behind()))
         if feature[0] == "q":
             five = self.five_samples()
             return None if five is None else derivative(order, five, 1)
@@ -202,12 +218,13 @@ class Daqm(Model):
         if self.cleared:
             self.cleared -= 1
             return self.depart()
-        if self.until is None and not self.is_stuck and len(self.queue) > 5 and self.world.now > self.params.target:
-            self.inspect()
+        is_watching = self.until is None and not self.is_stuck and self.world.now > self.params.target
+        if is_watching and len(self.behind()) >= self.params.min_queue:
+            return self.inspect()
         return self.depart()
 
-    def inspect(self) -> None:
-        """Look, and do what a hit asks for."""
+    def inspect(self) -> Packet | None:
+        """Look, do what a hit asks for, and give the packet that leaves."""
         hit = self.look()
         if hit:
             rate, duration = (getattr(self.params, f"{hit}_drop_{what}") for what in ("rate", "duration"))
@@ -216,16 +233,29 @@ class Daqm(Model):
             self.flag = True
             self.hits += 1
         taken = self.taken()
-        if self.params.inspect == "lose":
-            for _ in range(taken + (hit is not None)):
+        sent = taken if self.params.inspect == "deliver" else 0
+        lost = taken if self.params.inspect == "lose" else 0
+        if self.params.in_hand == "apart":
+            packet = self.depart()
+            for _ in range(lost):
                 self.discard()
-        elif self.params.inspect == "deliver" and taken:
-            if hit:
-                self.head_drops += 1
-                self.world.drop(self.queue.pop(taken), "early")
-            self.cleared = taken - 1
-        elif hit:
+            self.cleared = sent
+            if hit is None:
+                return packet
+            self.head_drops += 1
+            self.world.drop(packet, "early")
+            self.cleared = max(sent - 1, 0)
+            return self.depart()
+        for _ in range(lost):
             self.discard()
+        if hit and len(self.queue) > sent:
+            if sent:
+                self.head_drops += 1
+                self.world.drop(self.queue.pop(sent), "early")
+            else:
+                self.discard()
+        self.cleared = max(sent - 1, 0)
+        return self.depart()
 
     def internals(self) -> dict[str, float]:
         names = {"s0": "s0_ms", "q0": "q0_packets"}

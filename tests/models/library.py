@@ -90,6 +90,7 @@ MODELS: dict[str, type[Model]] = {
         daqm.Daqm,
         "flows 4 s0 3ms q0 9p drop_duration 2ms drop_rate 0.5 limit 60p",
         "flows 2 s0 none s1 2 s2 2 s3 3 interarrival 1ms inspect lose drop_duration 2ms quantum 300B",
+        "flows 2 s0 1ms q0 7p min_queue 5p in_hand apart drop_duration 2ms drop_rate 0.5 limit 60p",
         "flows 2 s0 none q1 1 q2 2 q3 3 sample 1ms ring restarts drop_duration 1ms drop_batch 2p memory_limit 120kB",
         "flows 3 s0 1ms s1 2 interarrival measured sojourn departures flags enqueue target 100ms limit 60p",
         f"flows 3 s0 1ms s1 2 s2 3 s3 4 q0 7p q1 2 q2 3 q3 4 interarrival 1ms sample 3ms limit 60p {daqm.Daqm._OWN}",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import sojourn as sj
 from claims import claim
+from sojourn.studies import papers
 from sojourn.studies.papers import At, Claim, Outcome, Setting, Words, logic
 from sojourn.studies.papers.judge import judge
 
@@ -28,6 +32,31 @@ def outcome(one: Claim, means: dict[str, float], words: Words | None = None) -> 
 
 
 HOLDS, FAILS = Outcome.HOLDS, Outcome.FAILS
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 20), (16, 50), (5, 6)])
+def test_two_looks_cost_what_whole_samples_say(first: int, last: int) -> None:
+    # Normal replications with a mean of zero, decided as claims are; half of the decisions are of one sign.
+    samples = np.random.default_rng(3).standard_normal((6_000, last))
+    decided = []
+    for one in samples:
+        early = logic.decide(logic.Sign(one[:first])).truth
+        decided.append(early if early is not None else logic.decide(logic.Sign(one)).truth)
+    rate = logic.two_looks(first, last)
+    # Binomial: sqrt(0.09 x 0.91/6000) = 0.0037.
+    assert sum(one is not None for one in decided) / len(decided) == pytest.approx(rate, abs=0.015)
+    assert sum(one is True for one in decided) / len(decided) == pytest.approx(rate / 2, abs=0.011)
+    # Not less than one look, not more than the sum of two.
+    assert 0.05 < rate < 0.1
+
+
+def test_what_two_looks_cost_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs/concepts/measurement.md").read_text(encoding="utf-8")
+    for name in ("daqm", "fairness", "threshold"):
+        first, last = (papers.load(name).replications[size] for size in ("quick", "full"))
+        assert re.search(rf"^\| {first}, then {last} .*\| {100 * logic.two_looks(first, last):.1f} % \|$", page, re.M)
+
+
 # The shared scatter cancels in every difference, not in a - 0.9 b: means of 1000 make what is left of it small.
 LEVELS = {"a": 1000.0, "b": 1050.0, "c": 1200.0, "d": 2000.0}
 

@@ -161,6 +161,65 @@ def test_every_main_conclusion_is_run_under_every_crossed_network() -> None:
         assert not [one.id for one in main if not conditions_of(one, own)], network.name
 
 
+POINTS = {name: {"values": list(values)} for name, values in {"a": "12", "b": "xy", "c": "pqr"}.items()}
+
+
+def drawn(count: int, **more: Any) -> list[dict[str, str]]:
+    table = {"seed": 7, "count": count, "of": [{"a": ["1", "2"], "b": ["x", "y"]}, {"c": ["p", "q", "r"]}]} | more
+    return runs.draw(table, POINTS, "drawn")
+
+
+def test_a_draw_has_every_combination_of_a_group_equally_often() -> None:
+    found = drawn(24)
+    pairs = [(one["a"], one["b"]) for one in found]
+    assert {pairs.count(one) for one in pairs} == {6}
+    assert {[one["c"] for one in found].count(value) for value in "pqr"} == {8}
+    # Over the groups it is random: not all of a pair's six have the same value, and neither group follows the other.
+    assert len({(*pair, one["c"]) for pair, one in zip(pairs, found, strict=True)}) > 8
+    assert drawn(24) == found
+    assert drawn(24, seed=8) != found
+
+
+def test_a_larger_draw_only_adds_readings() -> None:
+    assert drawn(24)[:5] == drawn(5)
+    # Two with the same of the first group: each of four pairs of values twice in a row.
+    twice = [(one["a"], one["b"]) for one in drawn(8, together=2)]
+    assert twice[::2] == twice[1::2]
+    assert len({*twice}) == 4
+
+
+def test_a_draw_of_an_unknown_value_is_refused() -> None:
+    with pytest.raises(sj.SojournError, match="drawn: a='3'; allowed: 1, 2"):
+        drawn(2, of=[{"a": ["1", "3"]}])
+
+
+def test_joint_readings_cross_networks_and_what_is_open_about_daqm() -> None:
+    joint = [one for one in PAPER.readings if one.is_drawn]
+    table = tomllib.loads((PAPER.folder / "runs.toml").read_text(encoding="utf-8"))["drawn"]
+    assert [one.name for one in joint] == [f"joint reading {k}" for k in range(1, table["count"] + 1)]
+    chosen_ = [PAPER.chosen(one) for one in joint]
+    for name in (name for group in table["of"] for name in group):
+        assert len({one[name] for one in chosen_}) > 1, name
+    # What a value of readings.toml says is what runs: in the text of dAQM, and in the network.
+    for one, values in zip(joint, chosen_, strict=True):
+        text = PAPER.text_of("daqm_c3", one)
+        assert all(
+            f" {name} {values[name]}" in text for name in ("inspect", "min_queue", "in_hand", "ring", "sojourn")
+        )
+        assert one.scenario == ("switched" if values["topology"] == "switched" else "")
+        assert ("flows.http.from=server" in one.sets) == (values["direction"] == "download")
+        assert not one.conditions["quick"]
+    # The thesis says that it could not look at packets without dequeuing them.
+    assert {one["inspect"] for one in chosen_} == {"deliver", "lose"}
+    assert " inspect deliver " in PAPER.text_of("daqm_c1")
+
+
+def test_readings_may_be_chosen_by_name(tmp_path: Path) -> None:
+    runner = execute.Runner(PAPER, tmp_path / "store")
+    measured = runner.run(2, "full", [BY_NAME["table-8"]], "joint reading [12]")
+    assert {name for name, _ in measured.raw} == {"joint reading 1", "joint reading 2"}
+
+
 def test_schemes_of_one_text_run_once(tmp_path: Path) -> None:
     # At 99 % for all features, "uniform" and c2 are the same text.
     (condition,) = chosen(PAPER, "Table 4")

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +87,37 @@ def test_the_headline_has_the_range_in_the_same_sentence() -> None:
     assert re.search(r"; over \d+ readings, \d+% to \d+% of those decided hold \(median \d+%\)", every)
 
 
+def test_joint_readings_have_the_shares_in_which_main_conclusions_hold() -> None:
+    joint = [one for one in WHOLE.readings if one.is_drawn][:4]
+    claims = tuple(one for one in WHOLE.claims if one.is_main)
+    paper = replace(WHOLE, readings=(WHOLE.readings[0], *joint), claims=claims)
+    full = measure(paper, command.chosen(paper, "main conclusions"))
+    # The last of them has not been run, so it does not count.
+    full = replace(full, raw={key: raw for key, raw in full.raw.items() if key[0] != joint[3].name})
+    ledger = judged(paper, full)
+    assert [one.name for one in page.joint(ledger)] == ["joint reading 1", "joint reading 2", "joint reading 3"]
+    main = [one for one in paper.claims if one.is_main and one.comparison != "unjudgeable"]
+    assert len(main) == 35
+    found = Counter(ledger.verdicts[one.id][of.name].outcome for one in main for of in joint[:3])
+    said = next(one for one in page.headline(ledger) if "joint readings" in one)
+    assert said.startswith("Of 35 main conclusions that runs can decide, in joint readings (3): ")
+    for outcome, count in found.items():
+        assert f"{outcome.value} {count / 105:.0%}" in said
+    (section,) = page._Page(paper, full, ledger).joint([one for one in paper.claims if one.is_main])
+    # The page needs no base that was run.
+    without = replace(full, raw={key: raw for key, raw in full.raw.items() if key[0] == joint[0].name})
+    assert "Main conclusions under joint readings, 1 of which were run" in page.render(
+        paper, without, judged(paper, without), "full"
+    )
+    table, details = section.drawings
+    assert len(table.rows) == 35
+    assert {len(row) for row in table.rows} == {len(Outcome) + 2}
+    # Each of the three, with the value of every point that one of them changes.
+    each = details.parts[0]
+    assert [row[0] for row in each.rows] == [one.name for one in joint[:3]]
+    assert {"device queue", "inspect", "ring", "in hand"} <= {*each.heads}
+
+
 def test_a_distance_by_hand() -> None:
     # Ranks 1 2 3 against 2 3 1: 1 - 6 (1 + 1 + 4)/(3 (9 - 1)) = -0.5. Log-ratios 0, 1 and 3, which counts as 2.
     order, size = distance.compare(np.array([1.0, 20.0, 300.0]), np.array([1.0, 200.0, 0.3]), 0.0, 2.0)
@@ -114,14 +146,3 @@ def test_the_base_is_the_nearest_of_the_recorded_distances() -> None:
     (section,) = distance.sections(WHOLE, measure(PAPER, []))
     assert len(section.drawings[0].rows) == 48
     assert "one of 48 networks" in section.title
-
-
-def test_shares_are_of_claims_that_were_run_wherever_packets_wait(tmp_path: Path) -> None:
-    # Base, another network, and a star, in whose tables all schemes are equal and where most claims were not run.
-    signs = ["✓✗·"] * 6 + ["✗✓○"] * 5 + ["✓✓✓", "✓··", "✗?·"]
-    names = ["base", "other", "star"]
-    document = {"readings": names, "claims": {f"c{k}": f"0 {of}" for k, of in enumerate(signs)}}
-    (tmp_path / record.FILE).write_text(json.dumps(document), encoding="utf-8")
-    far = [distance.Distance(name, 0.0, 0.0, equal, 36, 0.0) for name, equal in zip(names, (0, 12, 36), strict=True)]
-    # Of the 13 that both have: 6 + 1 and 5 + 1 hold under the base and the other, 5 + 1 and 6 fail.
-    assert distance._shares(replace(WHOLE, folder=tmp_path), far) == [(7, 6), (6, 6), (1, 0)]

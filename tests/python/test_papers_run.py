@@ -20,11 +20,14 @@ import sojourn as sj
 from shared import study
 from sojourn.cli import main
 from sojourn.cli.papers import chosen
+from sojourn.plan import Plan, expand
 from sojourn.studies import papers
-from sojourn.studies.papers import Outcome, documents, execute, ledger, page
+from sojourn.studies.papers import Outcome, documents, execute, figures, ledger, overtime, page
 from sojourn.studies.papers.conditions import conditions_of
 
-mode = study("daqm", "modes").mode
+PAPERS = Path(__file__).parents[2] / "papers"
+modes = study("daqm", "modes")
+mode = modes.mode
 PAPER = papers.load("daqm")
 BASE = PAPER.readings[0].name
 FREE = "no device queue"
@@ -181,6 +184,42 @@ def test_replicates_replace_the_pilot_and_what_follows_it(monkeypatch: pytest.Mo
     assert main(command) == 0
     # The pilot has the quick form's five, and what is open goes on to six.
     assert asked == [3, 5, 6]
+
+
+@pytest.mark.parametrize("name", ["daqm", "fairness", "threshold"])
+def test_the_readme_says_how_many_runs_the_quick_form_has(name: str) -> None:
+    paper = papers.load(name)
+    base, count = paper.readings[0], paper.replications["quick"]
+    quick = [
+        one for one in chosen(paper, None, "quick") if "quick" in one.sizes and one.name in base.conditions["quick"]
+    ]
+    # Any time stands for those that FIFO runs measure.
+    times = {(base.name, one.name): "2ms" for one in quick}
+    plans = [execute.plan_of(paper, base, one, times, count) for one in quick]
+    plans += [*modes.plans(paper, base, quick).values()] if name == "daqm" else []
+    series = [one for one in figures.load(paper) if one.kind == "series"]
+    sampled = [overtime.plan(paper, one, of, base, times, count) for one in series for of in figures.of(one, quick)]
+
+    def runs(of: list[Plan]) -> int:
+        return sum({cell.run(0): plan.replications for plan in of for cell in expand.cells(plan)}.values())
+
+    found = runs(plans), runs(sampled)
+    text = (paper.folder / "README.md").read_text(encoding="utf-8")
+    lines = [one for one in text.splitlines() if "`--quick`" in one]
+    # Together, or the sampled ones by themselves.
+    said = rf"\b({sum(found):,} runs|{found[0]:,}, and {found[1]:,} sampled over time)"
+    assert any(re.search(said, one) for one in lines), (found, lines)
+
+
+def test_the_readme_says_how_many_simulations_the_quick_form_of_windows_has() -> None:
+    paper = study("dropping-functions", "document").load("dropping-functions", PAPERS)
+    runs = len(study("dropping-functions", "simulate").runs_of(paper, paper.sizes["quick"]))
+    assert f"| `--quick` | {runs} runs " in (paper.folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_readings_of_no_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["papers", "run", "daqm", "--readings", "joint reeding 1"]) == 2
+    assert "no reading has such a name (did you mean `joint reading 1`?)" in capsys.readouterr().err
 
 
 def test_only_takes_tables_figures_and_names() -> None:

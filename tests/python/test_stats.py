@@ -71,6 +71,24 @@ def test_pairing_takes_out_what_the_pairs_share() -> None:
     assert found.excludes_zero
 
 
+def test_the_correlation_of_pairs_stands_beside_their_difference() -> None:
+    # Deviations -1, 0, 1 and 0, -1, 1: r = 1/2; s^2 = t^2 = 1, so the differences have 1 + 1 - 2/2 = 1.
+    found = stats.paired([1.0, 2.0, 3.0], [2.0, 1.0, 3.0])
+    assert found.correlation == pytest.approx(0.5)
+    assert metrics.written(found).endswith(", r 0.50")
+    assert np.var([-1.0, 1.0, 0.0], ddof=1) == 1
+    # Two pairs lie on a line whatever they are, and what does not vary has none; a mean is no difference.
+    for none in (
+        stats.paired([1.0, 2.0], [2.0, 5.0]),
+        stats.paired([1.0, 2.0, 4.0], [3.0, 3.0, 3.0]),
+        stats.estimate([1.0, 2.0, 4.0]),
+    ):
+        assert math.isnan(none.correlation)
+        assert ", r" not in metrics.written(none)
+    # A pair without a value does not count.
+    assert stats.paired([1.0, 2.0, 9.0, 3.0], [2.0, 1.0, math.nan, 3.0]).correlation == pytest.approx(0.5)
+
+
 def test_pairs_need_partners() -> None:
     with pytest.raises(ValueError, match="equal lengths"):
         stats.paired([1, 2], [1])

@@ -15,10 +15,8 @@ from scipy import stats as scipy_stats
 
 from sojourn.plan import folder
 from sojourn.stats import Floats
-from sojourn.studies.papers import record as records
 from sojourn.studies.papers.checks import read_toml
 from sojourn.studies.papers.execute import Measured
-from sojourn.studies.papers.judge import Outcome
 from sojourn.studies.papers.ledger import chosen_by
 from sojourn.studies.papers.model import Paper, Reading
 from sojourn.studies.papers.section import Section, Words
@@ -59,18 +57,14 @@ def record(paper: Paper, measured: Measured) -> None:
 
 
 def sections(paper: Paper, _measured: Measured) -> list[Section]:
-    """Return the recorded distances, with the share of claims that hold under each reading; none without a record."""
+    """Return the recorded distances; none without a record."""
     if not (paper.folder / FILE).is_file():
         return []
     found = [Distance(**one) for one in json.loads((paper.folder / FILE).read_text(encoding="utf-8"))]
-    shares = _shares(paper, found)
-    of = [holds / max(holds + fails, 1) for holds, fails in shares]
-    own = [share for share, one in zip(of, found, strict=True) if one.equal < one.rows]
     rows = tuple(
-        (one.reading, f"{one.total:.3f}", f"{one.order:.2f}", f"{one.size:.2f}", f"{one.equal} of {one.rows}",
-         f"{share:.0%} of {sum(each)}")
-        for one, share, each in zip(found, of, shares, strict=True)
-    )  # fmt: skip
+        (one.reading, f"{one.total:.3f}", f"{one.order:.2f}", f"{one.size:.2f}", f"{one.equal} of {one.rows}")
+        for one in found
+    )
     words = Words(paper.folder)
     return [
         words.section(
@@ -79,27 +73,8 @@ def sections(paper: Paper, _measured: Measured) -> list[Section]:
             count=len(rows),
             chosen=found[0].reading,
             second=found[1].total - found[0].total,
-            share=of[0],
-            waiting=len(own),
-            median=float(np.median(own)),
-            least=min(own),
-            most=max(own),
         )
     ]
-
-
-def _shares(paper: Paper, found: list[Distance]) -> list[tuple[int, int]]:
-    """Return how many claims hold and do not under each reading, of those that were run wherever packets wait.
-
-    Packets wait where the schemes differ in a row of the printed tables.
-    """
-    document = records.read(paper)
-    places = [document["readings"].index(one.reading) for one in found]
-    signs = [text.split()[1] for text in document["claims"].values()]
-    missing, holds, fails = (one.sign for one in (Outcome.NOT_RUN, Outcome.HOLDS, Outcome.FAILS))
-    waiting = [place for place, one in zip(places, found, strict=True) if one.equal < one.rows]
-    common = [of for of in signs if all(of[place] != missing for place in waiting)]
-    return [(sum(of[place] == holds for of in common), sum(of[place] == fails for of in common)) for place in places]
 
 
 def distances(paper: Paper, measured: Measured) -> list[Distance]:

@@ -88,7 +88,7 @@ def values(episodes: Sequence[Episode], weights: Weights, measure: str) -> Float
 def run(paper: Paper, adaptive: Adaptive, keeper: Keeper, size: str, say: Say) -> Comparison:
     """Train and play the episodes that are not stored yet; the study's schemes are the arms."""
     count, holds = adaptive.episodes[size], adaptive.holds
-    stage = Stage(adaptive, [paper.texts[name].replace(MODE, "measured") for name in adaptive.arms], keeper)
+    stage = Stage(adaptive, [paper.text_of(name).replace(MODE, "measured") for name in adaptive.arms], keeper)
     seeds = range(adaptive.evaluate_seed, adaptive.evaluate_seed + count["evaluate"])
     lessons = range(adaptive.train_seed, adaptive.train_seed + count["evaluate"])
     arms = range(len(stage.arms))

@@ -86,7 +86,7 @@ def run(runner: Runner, settings: Interarrival, size: str) -> list[Row]:
     known = {**{one.name: one.sets for one in paper.conditions}, **settings.conditions}
     chosen = settings.names[size]
     ids = {(one, kind): f"{one} {kind}" for one in settings.schemes for kind in (CONSTANT, MEASURED)}
-    texts = {name: paper.texts[one].replace(MODE, MODE if kind == CONSTANT else kind)
+    texts = {name: paper.text_of(one).replace(MODE, MODE if kind == CONSTANT else kind)
              for (one, kind), name in ids.items()}  # fmt: skip
     runs = replace(runner, paper=replace(paper, texts=texts), say=lambda _: None, ran=0, found=0)
     own = [Condition(name, name, "", "", tuple(texts), sets=known[name]) for name in chosen]

@@ -10,6 +10,7 @@ from typing import Any
 
 from sojourn import stats
 from sojourn.plan.stepping import FEATURES
+from sojourn.results import metrics
 from sojourn.stats import Estimate
 from sojourn.studies.papers.execute import Runner
 from sojourn.studies.papers.model import Paper
@@ -181,7 +182,7 @@ def _change(one: interarrival.Summary) -> Element:
 
 def number(of: Estimate) -> str:
     """Return an estimate with its half-width."""
-    return f"{of.mean:.3g}" if of.half_width is None else f"{of.mean:.3f} ± {of.half_width:.3f}"
+    return f"{of.mean:.3g}" if of.half_width is None else metrics.written(of, places=3)
 
 
 def percent(of: Estimate) -> str:
@@ -197,4 +198,5 @@ def of_difference(of: Estimate) -> str:
     if of.low is None or of.high is None:
         return f"{of.mean:+.3f}"
     said = "better by" if of.low > 0 else "worse by" if of.high < 0 else "no significant difference,"
-    return f"{said} {abs(of.mean) if of.excludes_zero else of.mean:.3f} [{of.low:+.3f}, {of.high:+.3f}]"
+    size = abs(of.mean) if of.excludes_zero else of.mean
+    return f"{said} {size:.3f} [{of.low:+.3f}, {of.high:+.3f}]{metrics.correlation(of)}"

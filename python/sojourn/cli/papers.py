@@ -58,6 +58,13 @@ def add(verbs: Any) -> None:
         help='run figures, tables or conditions, as in --only "Table 4, http-*", or those of the "main conclusions"; '
         "other claims are not run",
     )
+    run.add_argument(
+        "--readings",
+        metavar="PATTERN",
+        default="*",
+        help='with --full, run only the readings whose name matches, as in --readings "joint reading *"; others have '
+        "their recorded outcomes",
+    )
     add_number(
         run,
         "--replicates",
@@ -204,7 +211,13 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
     own = [] if is_alone else chosen(paper, options.only, size)
-    measured = runner.run(options.replicates or paper.replications["quick"], size, own)
+    names = [one.name for one in paper.readings if one.is_run]
+    if not any(fnmatchcase(name, options.readings) for name in names):
+        meant = suggest.hint(options.readings, names)
+        raise SojournError(
+            f"--readings {options.readings!r}: no reading has such a name{meant}; use one of: {'; '.join(names)}"
+        )
+    measured = runner.run(options.replicates or paper.replications["quick"], size, own, options.readings)
     if size == "full" and options.replicates is None:
         pilot = ledger.make(paper, measured)
         if options.record:
@@ -212,7 +225,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
         measured = runner.more(measured, pilot.open_runs(measured), paper.replications[size])
     # Further parts and time series are small: they run here, one after the other, without a bar.
     runner.scheduler = runner.watch = None
-    is_added = is_alone or (size == "full" and options.only is None)
+    is_added = is_alone or (size == "full" and options.only is None and options.readings == "*")
     added = addition.run(runner, size) if addition is not None and is_added else None
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)

@@ -20,7 +20,7 @@ SUMMARY_BY_GROUP: Final = ("scheme", "group", *SUMMARY[2:])
 SUMMARY_BY_PHASE: Final = ("scheme", "phase", "group", *SUMMARY[1:])
 DIFFERENCES: Final = (
     *("scheme", "baseline", "queue", "metric", "unit", "difference", "low", "high", "replications"),
-    *("effect", "effect_low", "effect_high", "p", "p_holm"),
+    *("correlation", "effect", "effect_low", "effect_high", "p", "p_holm"),
 )
 
 
@@ -88,7 +88,7 @@ def differences(
             sizes = (math.nan if limit is None else limit for limit in (size.low, size.high))
             yield (
                 *(label, base, *_of_queue(results, name), metrics.unit_of(name), *tables.limits(found)),
-                *(size.size, *sizes, size.p, holm[name][label]),
+                *(found.correlation, size.size, *sizes, size.p, holm[name][label]),
             )
 
 

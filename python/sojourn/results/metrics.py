@@ -247,7 +247,8 @@ def rounded(value: float, half_width: float | None) -> str:
 def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> str:
     """Write an estimate: ``12.346 ± 0.079``, or with both limits where the end of a range cuts the interval.
 
-    By default it has as many places after the point as its uncertainty allows.
+    By default it has as many places after the point as its uncertainty allows. A difference of pairs ends with their
+    correlation: ``-1.2 ± 0.4, r 0.91``.
 
     Examples
     --------
@@ -255,6 +256,16 @@ def written(found: Estimate, scale: float = 1.0, places: int | None = None) -> s
     >>> written(Estimate(0.9963, 0.9881, 1.0, 5, is_cut=True))
     '0.9963 (0.9881 to 1.0000)'
     """
+    return _interval(found, scale, places) + correlation(found)
+
+
+def correlation(found: Estimate) -> str:
+    """Write the correlation of the pairs of a difference behind it; empty where there is none."""
+    # No negative zero.
+    return f", r {round(found.correlation, 2) + 0.0:.2f}" if math.isfinite(found.correlation) else ""
+
+
+def _interval(found: Estimate, scale: float, places: int | None) -> str:
     half = None if found.half_width is None else found.half_width * scale
     value = found.mean * scale
     if places is None:

@@ -91,9 +91,10 @@ class Results(ResultData):
         pandas.DataFrame
             Columns ``scheme``, ``baseline``, ``queue`` (as in :meth:`summary`), ``metric``, ``unit``, ``difference``
             (scheme - baseline), ``low``, ``high`` (95 % interval of the paired differences, NaN where there is none),
-            ``replications`` (the pairs in which the metric exists on both sides), ``effect``, ``effect_low``,
-            ``effect_high`` (Hedges' g of the pairs with its 95 % interval), ``p`` (paired t test) and ``p_holm``
-            (corrected for the number of schemes, see :meth:`corrected`).
+            ``replications`` (the pairs in which the metric exists on both sides), ``correlation`` (Pearson's r of the
+            pairs, :class:`sojourn.stats.Pairs`), ``effect``, ``effect_low``, ``effect_high`` (Hedges' g of the pairs
+            with its 95 % interval), ``p`` (paired t test) and ``p_holm`` (corrected for the number of schemes, see
+            :meth:`corrected`).
 
         Raises
         ------

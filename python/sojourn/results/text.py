@@ -228,7 +228,7 @@ def difference_note(comparisons: int, *, repeated: bool, traffic: str = "on the 
     """Return sentences about what differences are; `comparisons` counts those of a metric in the corrected family."""
     if repeated:
         return "Differences between single runs, as all replications are identical: no interval and no significance."
-    note = f"Paired differences {traffic}; * significant at the 5 % level"
+    note = f"Paired differences {traffic}, with the correlation r of the pairs; * significant at the 5 % level"
     if comparisons > 1:
         note += (
             f" after Holm's correction for the family of {comparisons} comparisons;\n"

@@ -91,6 +91,8 @@ class Estimate:
         Why there is no interval: :data:`NOTHING`, :data:`ONE`, :data:`REPEATED` or :data:`CONSTANT`; else empty.
     is_cut
         Whether the interval ends at the end of the quantity's range, so that it is not symmetric.
+    correlation
+        Of a difference of pairs: :attr:`Pairs.correlation`; NaN for other estimates.
     """
 
     mean: float
@@ -100,6 +102,7 @@ class Estimate:
     left_out: int = field(default=0, compare=False)
     why: str = field(default="", compare=False)
     is_cut: bool = field(default=False, compare=False)
+    correlation: float = field(default=math.nan, compare=False)
 
     @property
     def half_width(self) -> float | None:
@@ -206,7 +209,14 @@ def paired(
     if why := _without(known.count, repeated=repeated, constant=not (known.varies or of.resolution)):
         return Estimate(known.mean, None, None, known.count, known.left_out, why)
     half = quantile_t(known.count - 1, level) * known.deviation / math.sqrt(known.count) + known.error
-    found = Estimate(known.mean, known.mean - half, known.mean + half, known.count, known.left_out)
+    found = Estimate(
+        known.mean,
+        known.mean - half,
+        known.mean + half,
+        known.count,
+        known.left_out,
+        correlation=known.correlation,
+    )
     return _cut(found, of.least - of.most, of.most - of.least)
 
 
@@ -262,6 +272,10 @@ class Pairs:
         The standard deviation that rounding two values to their buckets gives their difference.
     error
         What the mean may be wrong by because of the buckets: half a bucket of each of the two means.
+    correlation
+        Of the two values over replications (:func:`correlation`), r. The variance of the differences is
+        s^2 + t^2 - 2 r s t, s and t the standard deviations of the values: pairs say more than independent runs where
+        r is above 0, and less where it is below.
     count, left_out
         Number of pairs, and of those that lack a value.
     """
@@ -271,6 +285,7 @@ class Pairs:
     varies: bool
     rounding: float
     error: float
+    correlation: float
     count: int
     left_out: int
 
@@ -290,14 +305,28 @@ def pairs(values: Sequence[float] | Floats, baseline: Sequence[float] | Floats, 
     ours, theirs = ours[exists], theirs[exists]
     n, left_out = int(exists.sum()), int(exists.size - exists.sum())
     if n == 0:
-        return Pairs(math.nan, 0.0, False, 0.0, 0.0, 0, left_out)
+        return Pairs(math.nan, 0.0, False, 0.0, 0.0, math.nan, 0, left_out)
     halves = [of.half_bucket(float(one.mean())) for one in (ours, theirs)]
     differences = ours - theirs
     # A value is spread evenly over its bucket: the variance is a third of the square of half its width.
     rounding = math.hypot(*halves) / math.sqrt(3)
     deviation = spread(differences, max(float(np.abs(one).max()) for one in (ours, theirs)))
-    varies = any(spread(one) > 0 for one in (ours, theirs))
-    return Pairs(float(differences.mean()), deviation, varies, rounding, sum(halves), n, left_out)
+    varies, r = any(spread(one) > 0 for one in (ours, theirs)), correlation(ours, theirs)
+    return Pairs(float(differences.mean()), deviation, varies, rounding, sum(halves), r, n, left_out)
+
+
+def correlation(ours: Floats, theirs: Floats) -> float:
+    """Return Pearson's correlation of pairs; NaN with fewer than three, and where one side does not vary.
+
+    Examples
+    --------
+    >>> round(correlation(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0])), 3)
+    0.5
+    """
+    if ours.size < 3 or not (spread(ours) and spread(theirs)):
+        return math.nan
+    one, other = ours - ours.mean(), theirs - theirs.mean()
+    return float(np.clip(one @ other / math.sqrt((one @ one) * (other @ other)), -1.0, 1.0))
 
 
 def spread(values: Floats, size: float | None = None) -> float:

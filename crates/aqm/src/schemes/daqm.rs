@@ -11,7 +11,7 @@
 //! and drop duration. At a dequeue they are examined in the order |S3|, |Q3|, |S2|, |Q2|, |S1|, |Q1|, S0, Q0. The first one
 //! strictly above its threshold drops the packet at the head and starts a dropping phase. In this phase every arrival is
 //! dropped with the feature's drop rate, for the feature's drop duration. `limit` is checked before all of this. Nothing is
-//! examined until the time `target` has passed, while five packets or fewer wait, or during a dropping phase.
+//! examined until the time `target` has passed, while fewer than `min_queue` packets wait, or during a dropping phase.
 //!
 //! # What the features measure
 //! All sojourn derivatives come from the waiting times s1 (oldest) to s5 of the five oldest packets at one instant. s_i -
@@ -26,12 +26,19 @@
 //!   FIFO run of the same scenario; give this time. `measured` is a proposal in its outlook: an average with weight 1/16
 //!   over the spacings of packets that have left, and so never over the five examined packets (their S1 would be 1, S2 and
 //!   S3 zero). The sojourn derivatives are examined only once it is above zero. A constant of 0 is refused.
-//! * `inspect`: the thesis dequeues the packets that it examines (two for S1, four for S2, five for S3) and does not say
-//!   what happens to them. `peek` examines them and leaves them in the queue. `deliver` sends them without further checks,
-//!   and a feature above its threshold drops the packet after them. `lose` drops them, and then also the packet after them.
-//!   Nothing is dequeued for S0, Q0 to Q3 or `departures`.
-//! * `ring`: "the sixth value will replace the first". `slides` uses the last five samples at every examination. `restarts`
-//!   fills blocks of five and uses the last complete block.
+//! * `inspect`: the thesis dequeues the packets that it examines (two for S1, four for S2, five for S3), drops "the next
+//!   packet", and does not say what happens to those examined. `deliver` sends them without further checks, and a feature
+//!   above its threshold drops the packet after them. `lose` drops them, and then also the packet after them. Nothing is
+//!   dequeued for S0, Q0 to Q3 or `departures`. The default is none of these: `peek` examines packets and leaves them in
+//!   the queue, which the thesis wanted and ns-3's queue did not allow.
+//! * `min_queue`: section 4.1.1 asks for "at least five packets in the queue" (`5p`), Algorithm 3 for more than five (`6p`).
+//! * `in_hand`: Algorithm 2 gets the packet that is about to leave before Algorithm 3 counts packets and examines "the
+//!   oldest packet". `counts` takes it as the first packet of the queue all the same: it is in the queue length, also in
+//!   `min_queue`, and the oldest. `apart` follows the algorithms: neither count nor features include it, and it is the one
+//!   that a feature above its threshold drops. So five may mean 5, 6 or 7 packets with the one in hand.
+//! * `ring`: "the sixth value will replace the first". `slides` uses the last five samples at every examination, the oldest
+//!   first. `restarts` fills blocks of five and uses the last complete block. `array` uses the last five in the order of
+//!   their places in the ring: after the sixth sample, this is the first value and the second sample the next.
 //! * `flags`: Algorithm 1 resets the flags at an arrival in the dropping phase, so that later arrivals do not know which
 //!   feature started it. `phase` keeps the flag as long as the phase. `enqueue` follows Algorithm 1 to the letter: the first
 //!   arrival meets the feature's drop rate and resets the flag, later ones meet `drop_rate`. A phase without an arrival then
@@ -39,7 +46,6 @@
 //! * Queue lengths are sampled at whole multiples of `sample` on the host's clock, with 0 at its start. `target` is counted
 //!   from the start, too ("Now > target"). An end of a phase, or a sample, at the time of a packet comes before the packet.
 //!   After a reset the ring holds the present length.
-//! * The queue length, also in "more than five", includes the packet about to leave.
 //! * Units: sojourn times and `interarrival` in milliseconds, queue lengths in packets, derivatives as the formulas give
 //!   them.
 //!
@@ -54,7 +60,7 @@ use crate::ticks::Ticks;
 use crate::{About, Algorithm, Aqm, Cx, DropsAt, Internal, Limit, Packet, Queue, Reason};
 use alloc::string::String;
 use params::Feature;
-pub use params::{Flags, Inspect, Interarrival, Params, Ring, Sojourn};
+pub use params::{Flags, InHand, Inspect, Interarrival, Params, Ring, Sojourn};
 pub use signals::derivatives;
 use signals::{Departures, Samples};
 use sojourn_units::{BitRate, Instant, Span};
@@ -79,8 +85,8 @@ const ORDER: [usize; 8] = [S3, Q3, S2, Q2, S1, Q1, S0, Q0];
 /// Names of the features' last values among the internals.
 const NAMES: [&str; 8] = ["s0_ms", "s1", "s2", "s3", "q0_packets", "q1", "q2", "q3"];
 
-/// Packets that must wait for a look: more than this.
-const ENOUGH: usize = 5;
+/// The packets whose waiting times S3 takes.
+const EXAMINED: u64 = 5;
 
 #[derive(Clone, Debug)]
 enum Phase {
@@ -106,6 +112,10 @@ struct Needs {
 pub struct Daqm {
     limit: Limit,
     target: Span,
+    /// Packets that must wait for a look, with the packet in hand.
+    enough: usize,
+    /// Where the packets that are looked at begin: behind the packet in hand if it is apart.
+    first: usize,
     interarrival: Option<Interarrival>,
     sojourn: Sojourn,
     inspect: Inspect,
@@ -138,8 +148,8 @@ impl Daqm {
         let sojourn = if self.needs.waits { self.sojourn_derivatives(now, queue) } else { None };
         let [s1, s2, s3] = sojourn.unwrap_or([f64::NAN; 3]);
         let [q1, q2, q3] = self.samples.derivatives().unwrap_or([f64::NAN; 3]);
-        let s0 = queue.head_sojourn(now).map_or(f64::NAN, Span::millis);
-        [s0, s1, s2, s3, queue.len() as f64, q1, q2, q3]
+        let s0 = queue.get(self.first).map_or(f64::NAN, |oldest| now.since(oldest.enqueued).millis());
+        [s0, s1, s2, s3, queue.len().saturating_sub(self.first) as f64, q1, q2, q3]
     }
 
     fn sojourn_derivatives(&self, now: Instant, queue: &Queue) -> Option<[f64; 3]> {
@@ -153,7 +163,7 @@ impl Daqm {
             Sojourn::Instant => {
                 let mut waits = [0.0; 5];
                 for (position, wait) in waits.iter_mut().enumerate() {
-                    *wait = now.since(queue.get(position)?.enqueued).millis();
+                    *wait = now.since(queue.get(self.first + position)?.enqueued).millis();
                 }
                 Some(waits)
             }
@@ -185,7 +195,7 @@ impl Daqm {
     /// Algorithm 3, line 3, and line 2.
     #[inline]
     fn looks(&self, now: Instant, queue: &Queue) -> bool {
-        matches!(self.phase, Phase::Watching) && queue.len() > ENOUGH && now.since(Instant::ZERO) > self.target
+        matches!(self.phase, Phase::Watching) && queue.len() >= self.enough && now.since(Instant::ZERO) > self.target
     }
 
     /// Algorithm 3, lines 4 to 23: the first feature above its threshold.
@@ -224,6 +234,26 @@ impl Daqm {
             }
         }
         queue.pop()
+    }
+
+    /// Algorithm 2 after a look, with the packet in hand taken out before those that were looked at.
+    fn dequeue_apart(&mut self, cx: &mut Cx<'_>, queue: &mut Queue, is_hit: bool) -> Option<Packet> {
+        let in_hand = self.head(cx.now, queue)?;
+        if self.inspect == Inspect::Lose {
+            for _ in 0..self.taken {
+                self.drop_head(cx, queue);
+            }
+        } else {
+            self.cleared = self.taken;
+        }
+        if !is_hit {
+            return Some(in_hand);
+        }
+        self.head_drops += 1;
+        cx.drop(in_hand, Reason::Early);
+        // The first of them leaves in its place.
+        self.cleared = self.cleared.saturating_sub(1);
+        self.head(cx.now, queue)
     }
 
     fn drop_head(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) {
@@ -279,6 +309,9 @@ impl Aqm for Daqm {
             if let Some(feature) = hit {
                 self.open(cx.now, feature);
                 self.hits += 1;
+            }
+            if self.first > 0 {
+                return self.dequeue_apart(cx, queue, hit.is_some());
             }
             match self.inspect {
                 Inspect::Lose => {
@@ -373,6 +406,9 @@ impl Algorithm for Daqm {
         if params.sample.is_zero() {
             return Err("sample is 0; allowed: a time above 0, as in \"15ms\"".into());
         }
+        if params.min_queue.get() < EXAMINED {
+            return Err("min_queue is below 5p, and five packets are examined; allowed: 5p or more".into());
+        }
         match params.interarrival {
             Some(Interarrival::Constant(Span::ZERO)) => Err(
                 "interarrival is 0, which whole milliseconds give above about 24 Mbit/s, and sojourn derivatives divide by it; \
@@ -408,12 +444,15 @@ impl Algorithm for Daqm {
         let mut ticks = Ticks::new(params.sample);
         // Samples begin at the start of the clock, when nothing waits.
         ticks.start(Instant::ZERO);
-        let mut samples = Samples::new(params.ring == Ring::Restarts);
+        let mut samples = Samples::new(params.ring);
         samples.push(0.0);
+        let first = usize::from(params.in_hand == InHand::Apart);
         let dequeues = params.inspect != Inspect::Peek && params.sojourn == Sojourn::Instant;
         Self {
             limit: params.limit,
             target: params.target,
+            enough: usize::try_from(params.min_queue.get()).unwrap_or(usize::MAX).saturating_add(first),
+            first,
             interarrival: params.interarrival,
             sojourn: params.sojourn,
             inspect: params.inspect,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Final
 
 from sojourn import stats
@@ -23,12 +25,17 @@ def estimates(
     paper: Paper, measured: Measured, reading: Reading, condition: Condition, row: Row
 ) -> dict[str, Estimate]:
     """Return the estimate of a row for each scheme of a condition, in its unit; none where it was not run."""
+    of, known = _values(paper, measured, reading, condition, row), metrics.quantity(row.metric).times(1 / row.scale)
+    return {scheme: stats.estimate(values / row.scale, known) for scheme, values in of.items()}
+
+
+def _values(
+    paper: Paper, measured: Measured, reading: Reading, condition: Condition, row: Row
+) -> Mapping[str, Floats]:
     name = reading.name if reading.is_run else paper.readings[0].name
     if (name, condition.name) not in measured.raw:
         return {}
-    of: Mapping[str, Floats] = measured.values(name, condition.name, chosen_by(paper, reading)).get(row.metric, {})
-    known = metrics.quantity(row.metric).times(1 / row.scale)
-    return {scheme: stats.estimate(values / row.scale, known) for scheme, values in of.items()}
+    return measured.values(name, condition.name, chosen_by(paper, reading)).get(row.metric, {})
 
 
 def row_of(paper: Paper, metric: str) -> Row:
@@ -69,8 +76,19 @@ def lines(paper: Paper, measured: Measured, claim: Claim, reading: Reading) -> l
         if against:
             parts.append(_several(paper, row, of, [one for one in against if one not in subject]))
         if all(parts):
-            found.append(f"{condition.title}: {' against '.join(parts)}")
+            values = _values(paper, measured, reading, condition, row)
+            found.append(f"{condition.title}: {' against '.join(parts)}{_correlations(values, subject, against)}")
     return [*found, f"and {len(run) - _MOST_LINES} more conditions"] if len(run) > _MOST_LINES else found
+
+
+def _correlations(of: Mapping[str, Floats], subject: Sequence[str], against: Sequence[str]) -> str:
+    """Return the correlations of the pairs that are compared, the lowest and the highest."""
+    pairs = product(
+        [one for one in subject if one in of], [one for one in against if one in of and one not in subject]
+    )
+    known = [r for one, other in pairs if math.isfinite(r := stats.correlation(of[one], of[other]))]
+    ends = dict.fromkeys(f"{r:.2f}" for r in (min(known), max(known))) if known else ()
+    return f"; r {' to '.join(ends)}" if ends else ""
 
 
 def _several(paper: Paper, row: Row, of: Mapping[str, Estimate], schemes: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -30,7 +31,7 @@ from sojourn.studies.papers.runs import slug
 if TYPE_CHECKING:
     from sojourn.plan.execute import Watch
 
-MODE: Final = "{mode}"
+MODE: Final = "{interarrival}"
 """In the text of a scheme: what a paper computes for each condition."""
 PLACEMENT: Final = "placement"
 """The factor that names the scheme where schemes stand on chosen links; every other link keeps its queue. It is
@@ -134,10 +135,12 @@ class Runner:
         replications: int,
         size: str = "full",
         conditions: Sequence[Condition] | None = None,
+        readings: str = "*",
     ) -> Measured:
         """Run what the store does not hold yet of a paper, and read its metrics; SojournError if runs fail.
 
-        `size` is ``quick`` or ``full``: which of the conditions, by default of all, are run under which reading.
+        `size` is ``quick`` or ``full``: which of the conditions, by default of all, are run under which reading, of
+        those whose name matches `readings`.
         """
         given = self.paper.conditions if conditions is None else conditions
         chosen = tuple(one for one in given if size in (*one.sizes, "full"))
@@ -146,7 +149,7 @@ class Runner:
             (reading.name, name)
             for reading in self.paper.readings
             for name in (reading.conditions[size] if reading.is_run else ())
-            if name in names
+            if name in names and fnmatchcase(reading.name, readings)
         ]
         return self.more(Measured({}, {}, replications, chosen), keys, replications)
 

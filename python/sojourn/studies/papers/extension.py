@@ -10,7 +10,7 @@ import each other relatively. It may define these functions, which the framework
 ``addition()``
     A module that runs a further part: ``name_of(paper)`` and ``run(runner, size)``.
 ``modes(runner, reading, conditions)``
-    What stands for ``{mode}`` in the texts of schemes, by reading and condition.
+    What stands for ``{interarrival}`` in the texts of schemes, by reading and condition.
 ``columns(paper, store, runs, wanted, is_base)``
     More metrics: a table with a row for each run of `wanted`. `runs` has the scenario and the runs of each condition.
 ``over_time(samples, kinds)``

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn.base.core import SojournError
 from sojourn.results import text
@@ -83,12 +82,11 @@ def make(paper: Paper, measured: Measured) -> Ledger:
 
 
 def chosen_by(paper: Paper, reading: Reading) -> dict[str, str]:
-    """Return the value of every open point under a reading: the first of each but for what the reading changes."""
-    known: dict[str, Any] = paper.open_readings
-    missing = [name for name in ("margin", "words", "across", "percent") if name not in known]
+    """Return :meth:`Paper.chosen` of a reading, if ``readings.toml`` has what judges need."""
+    missing = [name for name in ("margin", "words", "across", "percent") if name not in paper.open_readings]
     if missing:
         raise SojournError(f"{paper.folder}/readings.toml: `{missing[0]}` is missing: claims cannot be judged")
-    return {name: str(one["values"][0]) for name, one in known.items()} | paper.readings[0].values | reading.values
+    return paper.chosen(reading)
 
 
 def _verdict(paper: Paper, measured: Measured, claim: Claim, simulated: str, chosen: Mapping[str, str]) -> Verdict:

@@ -123,6 +123,30 @@ def decide(statement: Statement, level: float = LEVEL) -> Decision:
     return Decision(truth, None if truth is not None else evidence.needed())
 
 
+def two_looks(first: int, last: int, level: float = LEVEL) -> float:
+    """Return how often a true mean of zero is decided after `first` replications, or else after `last`.
+
+    The second look has the replications of the first, which are normal. A statement that the mean is above zero is
+    decided wrongly half as often. The number is the share of 400,000 draws of the means and the sums of squares of
+    both parts, with a standard error below 0.0005.
+
+    Examples
+    --------
+    >>> round(two_looks(5, 20), 2)
+    0.09
+    """
+    random, size, more = np.random.default_rng(1), 400_000, last - first
+    parts = [
+        (random.standard_normal(size) / math.sqrt(n), random.chisquare(max(n - 1, 1e-9), size)) for n in (first, more)
+    ]
+    (early, early_squares), (later, later_squares) = parts
+    mean = (first * early + more * later) / last
+    squares = early_squares + later_squares + first * more / last * (early - later) ** 2
+    looks = ((first, early, early_squares), (last, mean, squares))
+    decided = [abs(m) * math.sqrt(n * (n - 1)) > stats.quantile_t(n - 1, level) * np.sqrt(q) for n, m, q in looks]
+    return float(np.mean(decided[0] | decided[1]))
+
+
 @dataclass(frozen=True, slots=True)
 class _Observation:
     """What replications say of a sign; `certain` where they are all the same, which needs no test."""

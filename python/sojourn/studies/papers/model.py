@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,8 @@ class Reading:
         Overrides for the conditions that a pattern matches.
     is_shown
         Whether tables have a column for it.
+    is_drawn
+        Whether it is one of the joint readings that ``[drawn]`` of ``runs.toml`` draws.
     """
 
     name: str
@@ -143,6 +146,7 @@ class Reading:
     conditions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     only: dict[str, tuple[str, ...]] = field(default_factory=dict)
     is_shown: bool = False
+    is_drawn: bool = False
 
     def sets_of(self, condition: Condition) -> tuple[str, ...]:
         """Return the overrides of the scenario for a condition: the reading's, the condition's, those of both."""
@@ -184,6 +188,8 @@ class Paper(Study):
 
     Parameters
     ----------
+    texts
+        Of the schemes by id; a name of ``readings.toml`` in braces stands for its value under a reading.
     other_texts
         Of the schemes by id, then by reading ``scheme``.
     figures
@@ -222,14 +228,22 @@ class Paper(Study):
         """Return the ids that a figure of `names` shows."""
         return (*self.ids(names), *self.guests)
 
-    def text_of(self, scheme: str, reading: Reading) -> str:
-        """Return the text of a scheme under a reading."""
-        return self.other_texts.get(scheme, {}).get(reading.values.get("scheme", ""), self.texts[scheme])
+    def chosen(self, reading: Reading) -> dict[str, str]:
+        """Return the value of every open point under a reading: the base's, but for what the reading changes."""
+        first = {name: str(one["values"][0]) for name, one in self.open_readings.items()}
+        return first | self.readings[0].values | reading.values
+
+    def text_of(self, scheme: str, reading: Reading | None = None) -> str:
+        """Return the text of a scheme under a reading, by default the base."""
+        chosen = self.chosen(reading or self.readings[0])
+        text = self.other_texts.get(scheme, {}).get(chosen.get("scheme", ""), self.texts[scheme])
+        return reduce(lambda known, one: known.replace(f"{{{one[0]}}}", one[1]), chosen.items(), text)
 
     def spelled(self, scheme: str) -> str:
         """Return the text of a scheme, with the links that have it."""
         links = self.on.get(scheme, ())
-        return f"{self.texts[scheme]} on {', '.join(links)}" if links else self.texts[scheme]
+        text = self.text_of(scheme)
+        return f"{text} on {', '.join(links)}" if links else text
 
     def figure_of(self, claim: Claim) -> tuple[str, ...]:
         """Return the schemes of a claim's figure."""

@@ -15,12 +15,13 @@ import pandas as pd
 
 from sojourn.base.units import to_ns
 from sojourn.plan import read
+from sojourn.plan.model import Plan
 from sojourn.plan.store import Store
 from sojourn.results import fairness, headline
 from sojourn.studies.papers import extension, figures
-from sojourn.studies.papers.execute import Measured, Runner, Trace, Traces, cells_of, plan_of
+from sojourn.studies.papers.execute import Key, Measured, Runner, Trace, Traces, cells_of, plan_of
 from sojourn.studies.papers.figures import Figure
-from sojourn.studies.papers.model import Condition, Reading
+from sojourn.studies.papers.model import Condition, Paper, Reading
 
 _KIND: Final = rf"^{fairness.SERIES}([^_\[]+)"
 """Of a flow's series of goodput: its group up to the first underscore, which is the kind."""
@@ -55,24 +56,32 @@ def run(runner: Runner, measured: Measured) -> Measured:
     return replace(measured, raw=raw, traces=traces)
 
 
+def plan(
+    paper: Paper, figure: Figure, condition: Condition, reading: Reading, modes: Mapping[Key, str], most: int
+) -> Plan:
+    """Return the plan of a figure's schemes in a condition, with at most so many replications."""
+    usual = plan_of(paper, reading, _shown(paper, figure, condition), modes, min(figure.replications, most))
+    # All figures of a paper with kinds have the series of flows, so that they share their runs.
+    of_flows = (f"series.interval={figure.every}", "series.flows=true") if paper.kinds else ()
+    return replace(usual, name=f"{usual.name}-{figure.slug}", sets=(*usual.sets, *of_flows), series=figure.every)
+
+
+def _shown(paper: Paper, figure: Figure, condition: Condition) -> Condition:
+    own = tuple(one for one in paper.drawn(figure.schemes) if one in condition.schemes)
+    return replace(condition, schemes=own, beside=())
+
+
 def _one(
     runner: Runner, measured: Measured, figure: Figure, condition: Condition, reading: Reading
 ) -> dict[str, pd.DataFrame]:
     """Run a figure's schemes, and return the samples of each."""
-    paper = runner.paper
-    own = tuple(one for one in paper.drawn(figure.schemes) if one in condition.schemes)
-    count = min(figure.replications, measured.replications)
-    condition = replace(condition, schemes=own, beside=())
-    usual = plan_of(paper, reading, condition, measured.modes, count)
-    # All figures of a paper with kinds have the series of flows, so that they share their runs.
-    of_flows = (f"series.interval={figure.every}", "series.flows=true") if paper.kinds else ()
-    plan = replace(usual, name=f"{usual.name}-{figure.slug}", sets=(*usual.sets, *of_flows), series=figure.every)
-    _, (cells,) = runner.drive(reading, [plan])
+    paper, modes = runner.paper, measured.modes
+    _, (cells,) = runner.drive(reading, [plan(paper, figure, condition, reading, modes, measured.replications)])
     samples = read.curves(cells, Store.open(runner.store), "series", "name")
     samples["kind"] = samples["name"].str.extract(_KIND, expand=False)
     if figure.last:
         samples = samples[samples["t_s"] > samples["t_s"].max() - to_ns("last", figure.last) / 1e9].copy()
-    schemes = cells_of(paper, reading, condition, measured.modes, cells)
+    schemes = cells_of(paper, reading, _shown(paper, figure, condition), modes, cells)
     return {name: samples[samples["cell"] == cell.number] for name, cell in schemes.items()}
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base import core
-from sojourn.studies.papers import evidence, extension, figures, picture, record, report_figures
+from sojourn.stats import LEVEL
+from sojourn.studies.papers import evidence, extension, figures, logic, picture, record, report_figures
 from sojourn.studies.papers.checks import read_toml
 from sojourn.studies.papers.execute import Measured
 from sojourn.studies.papers.judge import Outcome
 from sojourn.studies.papers.ledger import Ledger, not_run
-from sojourn.studies.papers.model import Claim, Condition, Paper
+from sojourn.studies.papers.model import Claim, Condition, Paper, Reading
 from sojourn.studies.papers.predicate import predicate
 from sojourn.studies.papers.runs import slug
 from sojourn.view.report import page
@@ -127,6 +128,7 @@ class _Page:
         yield summarised(paper.folder, self.judged, noted)
         if main := [claim for claim in paper.claims if claim.is_main]:
             yield Section("main", "Main conclusions", (), (self.main(main),))
+            yield from self.joint(main)
         yield from (*(own(paper, measured) if own else ()), *more)
         for figure in every:
             elsewhere = [
@@ -156,6 +158,44 @@ class _Page:
             rows.append((joined("", [quote, tag("div", link, kind="details")]), base, ", ".join(shares)))
             before = claim.quote
         return Drawing("main", heads=("Sentence", "Base reading", "All readings"), rows=rows, kind="")
+
+    def joint(self, claims: Sequence[Claim]) -> Iterator[Section]:
+        """Yield in how many of the joint readings that were run each main conclusion came to each outcome."""
+        drawn, rows = joint(self.judged), []
+        if not drawn:
+            return
+        for claim in claims:
+            found = Counter(self.judged.verdicts[claim.id][one.name].outcome for one in drawn)
+            if claim.comparison != "unjudgeable":
+                link = tag("a", self.predicate(claim), href=f"#claim-{claim.id}")
+                rows.append((link, [found[outcome] for outcome in Outcome]))
+        open_readings = self.paper.open_readings
+        points = [name for name in open_readings if any(name in one.values for one in drawn)]
+        each = [(one.name, *(self.paper.chosen(one)[name] for name in points)) for one in drawn]
+        yield Section(
+            "joint",
+            f"Main conclusions under joint readings, {len(drawn)} of which were run",
+            (
+                "A joint reading fills in everything below at once. They are drawn at random, stratified, from all "
+                "combinations, and each counts the same, so the shares estimate those over all combinations.",
+            ),
+            (
+                counted(
+                    "joint", "Main conclusion", rows, [sum(of) for of in zip(*(of for _, of in rows), strict=True)]
+                ),
+                Details(
+                    "What each joint reading is",
+                    (
+                        Drawing(
+                            "joint-readings",
+                            heads=("Reading", *(name.replace("_", " ") for name in points)),
+                            rows=each,
+                        ),
+                    ),
+                ),
+            ),
+            link="Joint readings",
+        )
 
     def figure(
         self, figure: figures.Figure, claims: Sequence[Claim], elsewhere: Sequence[tuple[str, str]]
@@ -256,7 +296,8 @@ class _Page:
                 "undecided if an interval that matters contains zero. The condition of a claim is not reached "
                 "where nothing happened: the queue is empty, the link is not loaded, or all schemes are equal in "
                 "every replication. A claim is “not run” if traffic or a metric that it needs has not been run yet."
-            )
+            ),
+            note(looks(paper)),
         ]
         if missing := [f"{name} = {value}" for name, value in not_run(paper)]:
             text.append(note(f"Readings that are documented and not run yet: {'; '.join(missing)}."))
@@ -403,6 +444,28 @@ def summary(folder: Path) -> tuple[str, ...]:
     return tuple(words(folder).get("summary", ()))
 
 
+def looks(paper: Paper) -> str:
+    """Return what the two looks of ``--full`` cost, as sentences."""
+    first, last = (paper.replications[size] for size in ("quick", "full"))
+    rate = logic.two_looks(first, last)
+    return (
+        f"--full looks twice: after {first} replications, and after {last} where a claim is open. One look decides a "
+        f"statement wrongly with a probability of at most {(1 - LEVEL) / 2:.1%}, since only one side of an interval "
+        f"of {LEVEL:.0%} is wrong; two looks do with at most {rate / 2:.1%}. A difference whose true mean is zero "
+        f"counts as one in {rate:.1%} of cases after two looks, instead of {1 - LEVEL:.0%}."
+    )
+
+
+def joint(judged: Ledger) -> list[Reading]:
+    """Return the joint readings under which main conclusions were run."""
+    main = [one.id for one in judged.paper.claims if one.is_main and one.comparison != "unjudgeable"]
+    return [
+        one
+        for one in judged.readings
+        if one.is_drawn and any(judged.verdicts[claim][one.name].outcome is not Outcome.NOT_RUN for claim in main)
+    ]
+
+
 def headline(judged: Ledger) -> list[str]:
     """Return the counts under the plainest reading and the share that holds under all, a sentence for each set."""
     found, every = [], judged.paper.claims
@@ -417,4 +480,11 @@ def headline(judged: Ledger) -> list[str]:
             found.append(
                 f"Of {len(ids)} {what}, under the base reading: {counts}; over {len(known)} readings, {span}."
             )
+    if drawn := joint(judged):
+        main = [one.id for one in every if one.is_main and one.comparison != "unjudgeable"]
+        of = Counter(judged.verdicts[one][reading.name].outcome for one in main for reading in drawn)
+        said = ", ".join(f"{outcome.value} {of[outcome] / of.total():.0%}" for outcome in Outcome if of[outcome])
+        found.append(
+            f"Of {len(main)} main conclusions that runs can decide, in joint readings ({len(drawn)}): {said}."
+        )
     return found

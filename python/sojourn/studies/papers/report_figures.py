@@ -71,13 +71,14 @@ def part(paper: Paper, measured: Measured, figure: Figure) -> dict[str, Any]:
 
 
 def shown(paper: Paper, measured: Measured, conditions: Sequence[Condition], *, every: bool = False) -> list[Reading]:
-    """Return the readings that pictures and tables show, out of those under which some of the conditions were run."""
-    return [
-        one
-        for one in paper.readings
-        if (every or one.is_shown or one is paper.readings[0])
-        and any((one.name, condition.name) in measured.raw for condition in conditions)
+    """Return the readings that pictures and tables show, out of those under which some of the conditions were run.
+
+    Where none of them was run, it is the first that was.
+    """
+    run = [
+        one for one in paper.readings if any((one.name, condition.name) in measured.raw for condition in conditions)
     ]
+    return [one for one in run if every or one.is_shown or one is paper.readings[0]] or run[:1]
 
 
 def title(row: Row) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from sojourn.base.core import SojournError
@@ -19,6 +20,7 @@ _OF_SWEEP: Final = (*(key for key in _OF_CONDITION if key not in ("at", "table")
 _OF_READING: Final = ("name", "reading", "set", "scenario", "quick", "full", "only", "show")
 _OF_VARY: Final = ("name", "reading")
 _OF_RULE: Final = ("when", "set", "scenario")
+_OF_DRAWN: Final = ("name", "of", "seed", "count", "together", "quick", "full")
 
 
 def conditions(
@@ -90,7 +92,7 @@ def _append(table: Mapping[str, Any], where: str) -> dict[str, str]:
 def readings(
     runs: Mapping[str, Any], known: Mapping[str, Any], of: Sequence[Condition], sizes: Sequence[str], file: Path
 ) -> tuple[Reading, ...]:
-    """Return the readings, the base first, then those that are crossed with it.
+    """Return the readings, the base first, then those that are crossed with it and those that are drawn.
 
     What a reading changes in the simulation is said by the ``[[rule]]`` whose values it has, and by its own ``set``.
     """
@@ -101,9 +103,10 @@ def readings(
         _values(rule["when"], known, where)
     found: list[Reading] = []
     base: dict[str, str] = {}
-    for is_run, one in [
-        *((True, one) for one in _runs(runs, known, file)),
-        *((False, one) for one in runs.get("vary", ())),
+    for is_run, is_drawn, one in [
+        *((True, False, one) for one in _runs(runs, known, file)),
+        *((True, True, one) for one in _drawn(runs, known, file)),
+        *((False, False, one) for one in runs.get("vary", ())),
     ]:
         name = str(need(one, "name", file))
         where = f"{file}: reading {name}"
@@ -122,7 +125,8 @@ def readings(
         }
         sets = each([*(text for rule in its for text in rule.get("set", ())), *one.get("set", ())])
         scenario = str(one.get("scenario", next((rule["scenario"] for rule in its if "scenario" in rule), "")))
-        found.append(Reading(name, values, is_run, sets, scenario, of_size, only, bool(one.get("show", False))))
+        is_shown = bool(one.get("show", False))
+        found.append(Reading(name, values, is_run, sets, scenario, of_size, only, is_shown, is_drawn))
     if not found or not found[0].is_run:
         raise SojournError(f"{file}: no [[run]]: at least one reading of the simulation is needed")
     return tuple(found)
@@ -141,6 +145,42 @@ def _runs(runs: Mapping[str, Any], known: Mapping[str, Any], file: Path) -> Iter
             sizes = {key: value for key, value in crossed.items() if key != "of"}
             yield from [{"name": ", ".join(labels), "reading": values, **sizes}] if values else []
     yield from others
+
+
+def _drawn(runs: Mapping[str, Any], known: Mapping[str, Any], file: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the joint readings of ``[drawn]``, each with what it changes of the base."""
+    if not (drawn := runs.get("drawn")):
+        return
+    where = f"{file}: drawn"
+    check(drawn, _OF_DRAWN, where, needed=("name", "of", "seed", "count"))
+    base = {name: str(one["values"][0]) for name, one in known.items()} | _values(
+        runs["run"][0]["reading"], known, where
+    )
+    sizes = {key: drawn[key] for key in ("quick", "full") if key in drawn}
+    for number, chosen in enumerate(draw(drawn, known, where), 1):
+        values = {key: value for key, value in chosen.items() if base[key] != value}
+        yield {"name": f"{drawn['name']} {number}", "reading": values, **sizes}
+
+
+def draw(drawn: Mapping[str, Any], known: Mapping[str, Any], where: str) -> list[dict[str, str]]:
+    """Return joint readings: the n-th has the n-th combination of the values in each group of ``of``.
+
+    The combinations of a group come in a random order, and in another one after all have come. So each comes equally
+    often, and a larger ``count`` only adds readings. So many successive readings as ``together`` says have the same
+    combination of the first group: what it alone decides is run once for them.
+    """
+    columns: list[list[dict[str, str]]] = []
+    count = drawn["count"]
+    for group in drawn["of"]:
+        values = [[_values({name: one}, known, where) for one in of] for name, of in group.items()]
+        choices = [{name: value for one in parts for name, value in one.items()} for parts in product(*values)]
+        order = Random(f"{drawn['seed']} {' '.join(group)}")  # noqa: S311 - a repeatable draw
+        column: list[dict[str, str]] = []
+        times = 1 if columns else drawn.get("together", 1)
+        while len(column) < count:
+            column += [one for one in order.sample(choices, len(choices)) for _ in range(times)]
+        columns.append(column[:count])
+    return [{name: value for part in parts for name, value in part.items()} for parts in zip(*columns, strict=True)]
 
 
 def _values(given: Mapping[str, Any], known: Mapping[str, Any], where: str) -> dict[str, str]:

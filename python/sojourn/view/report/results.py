@@ -153,13 +153,13 @@ def _differences(results: Results, drawn: Mapping[str, Drawing]) -> list[Section
         else ""
     )
     text = (
-        "Replication r has the same traffic under every scheme. The differences are therefore computed pair by pair, "
-        "which gives narrower intervals than comparing the means above."
+        "Each replication has the same traffic under every scheme, so the differences are computed pair by pair. "
+        "Their intervals are narrower than those of independent runs where the correlation r of the pairs is above 0."
     )
     below = (
-        f"Scheme minus {base}, ± half-width of the 95 % interval of the paired differences. The line below each "
-        "difference is Hedges' g, the difference divided by the standard deviation of the pairs. Differences in bold "
-        f"are significant at the 5 % level{family}."
+        f"Scheme minus {base}, ± half-width of the 95 % interval, r the correlation of the pairs. The line below "
+        "each difference is Hedges' g, the difference divided by the standard deviation of the pairs. Differences in "
+        f"bold are significant at the 5 % level{family}."
     )
     parts = (*_some(drawn, "differences"), drawing("differences", table, is_difference=True), note(below))
     return [Section("differences", f"Paired differences to {base}", (text,), parts, link="Differences")]

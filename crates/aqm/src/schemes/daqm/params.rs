@@ -57,12 +57,24 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// Which five samples of the queue length count.
+    /// Which five samples of the queue length count, and in which order.
     pub enum Ring {
-        /// The last five.
+        /// The last five, the oldest first.
         Slides = "slides",
         /// The last complete block of five.
         Restarts = "restarts",
+        /// The last five, in the order of their places in the ring.
+        Array = "array",
+    }
+}
+
+crate::choice! {
+    /// Whether the packet that is about to leave is one of those that wait.
+    pub enum InHand {
+        /// It is the oldest of them.
+        Counts = "counts",
+        /// It has been taken out before the look.
+        Apart = "apart",
     }
 }
 
@@ -83,15 +95,19 @@ crate::params! {
         limit: Limit = Limit::packets(2000),
         /// Nothing is examined before this time since the start (Algorithm 3 line 2; Shu 2023 gives no value).
         target: Span = Span::ZERO,
+        /// Packets that must wait for an examination (section 4.1.1: "at least five"; Algorithm 3, line 3: more than five).
+        min_queue: Packets = Packets::new(6),
+        /// Whether the packet about to leave is among those that wait (left open: Algorithm 2 takes it out first).
+        in_hand: InHand = InHand::Counts,
         /// Spacing of arrivals by which the sojourn derivatives are divided (section 4.1.1), or "measured"; needed only if one of them has a threshold.
         interarrival: Option<Interarrival> = None => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// When the waiting times are taken (section 4.1.1: at one instant).
         sojourn: Sojourn = Sojourn::Instant => [Acts::WithOneOf(&["s1", "s2", "s3"])],
-        /// What happens to the examined packets (left open in section 4.1.1).
+        /// What happens to the examined packets (section 4.1.1 dequeues them; peek is what it could not do).
         inspect: Inspect = Inspect::Peek => [Acts::WithOneOf(&["s1", "s2", "s3"])],
         /// Time between samples of the queue length (section 4.1.2).
         sample: Span = Span::from_millis(15) => [Acts::WithOneOf(&["q1", "q2", "q3"])],
-        /// Which five samples are used (left open in section 4.1.2).
+        /// Which five samples are used, and in which order (left open in section 4.1.2).
         ring: Ring = Ring::Slides => [Acts::WithOneOf(&["q1", "q2", "q3"])],
         /// When the flag is reset (section 4.3.1; Algorithm 1 line 7).
         flags: Flags = Flags::Phase,

@@ -1,5 +1,6 @@
 //! What dAQM's features are computed from: five values and their derivatives, samples of the queue length, departures.
 
+use super::params::Ring;
 use crate::Packet;
 use sojourn_units::{Instant, Span};
 
@@ -17,36 +18,43 @@ pub fn derivatives(values: &[f64; 5], step: f64) -> [f64; 3] {
     [(v1 - v2) / step, d, (e - d) / step]
 }
 
-/// The last samples of the queue length, oldest first.
+/// The last samples of the queue length.
 #[derive(Clone, Debug)]
 pub(super) struct Samples {
-    restarts: bool,
-    /// The samples in use: the last five, or the last complete block.
+    ring: Ring,
+    /// The samples in use, in the order in which derivatives take them.
     five: [f64; 5],
     /// How many of `five` have been taken.
     known: usize,
-    /// The block being filled, where blocks restart, and how far.
+    /// The block being filled, where blocks restart.
     block: [f64; 5],
-    filled: usize,
+    /// The place of the next sample in the block or the array.
+    next: usize,
 }
 
 impl Samples {
-    pub fn new(restarts: bool) -> Self {
-        Self { restarts, five: [0.0; 5], known: 0, block: [0.0; 5], filled: 0 }
+    pub fn new(ring: Ring) -> Self {
+        Self { ring, five: [0.0; 5], known: 0, block: [0.0; 5], next: 0 }
     }
 
     pub fn push(&mut self, sample: f64) {
-        if self.restarts {
-            self.block[self.filled] = sample;
-            self.filled += 1;
-            if self.filled == 5 {
-                (self.five, self.known, self.filled) = (self.block, 5, 0);
+        let place = self.next;
+        self.next = (place + 1) % 5;
+        match self.ring {
+            Ring::Restarts => {
+                self.block[place] = sample;
+                if self.next == 0 {
+                    (self.five, self.known) = (self.block, 5);
+                }
+                return;
             }
-        } else {
-            self.five.rotate_left(1);
-            self.five[4] = sample;
-            self.known = (self.known + 1).min(5);
+            Ring::Slides => {
+                self.five.rotate_left(1);
+                self.five[4] = sample;
+            }
+            Ring::Array => self.five[place] = sample,
         }
+        self.known = (self.known + 1).min(5);
     }
 
     /// `None` before five samples.

@@ -169,6 +169,40 @@ fn nothing_is_looked_at_with_five_packets_or_before_the_target() {
 }
 
 #[test]
+fn five_packets_are_enough_and_count_the_one_in_hand_as_the_parameters_say() {
+    for (text, enough) in [
+        ("", 6),
+        ("min_queue 5p", 5),
+        ("min_queue 5p in_hand apart", 6),
+        ("in_hand apart", 7),
+        ("min_queue 9p in_hand apart", 10),
+    ] {
+        for (waiting, hit) in [(enough - 1, false), (enough, true)] {
+            let (mut host, mut queue) = (DisciplineHost::new(), daqm(&format!("s0 1ms {text}")));
+            arrive(&mut host, &mut *queue, &std::vec![1.0; waiting]);
+            host.at_ms(3.0);
+            assert_eq!(host.take(&mut *queue), Some(u64::from(hit)), "{waiting} packets, {text:?}");
+            assert_eq!(host.log.dropped.len(), usize::from(hit), "{waiting} packets, {text:?}");
+        }
+    }
+}
+
+#[test]
+fn features_leave_out_a_packet_in_hand_that_is_apart() {
+    // A seventh packet before those of `six`, which are then behind the one in hand: all features are theirs, but Q1 to Q3,
+    // whose samples no dequeue sees: 3, 4, 5, 5, 7 have the derivatives of 2, 3, 4, 4, 6.
+    let thresholds: String = SIX.iter().map(|(name, _)| threshold(name, 1000.0)).collect();
+    let text = format!("in_hand apart interarrival 2ms sample 2ms {thresholds}");
+    let (mut host, mut queue) = (DisciplineHost::new(), daqm(&text));
+    arrive(&mut host, &mut *queue, &[0.0, 0.0, 2.0, 5.0, 6.0, 10.0, 11.0]);
+    host.at_ms(12.0);
+    assert_eq!(host.take(&mut *queue), Some(0));
+    for (name, value) in NAMES.iter().zip([12.0, 1.0, 0.125, -0.125, 6.0, -1.0, -0.5, 1.0]) {
+        assert_eq!(host.internal(&mut *queue, name), value, "{name}");
+    }
+}
+
+#[test]
 fn tail_drop_comes_before_the_phase() {
     let (mut host, mut queue) = (DisciplineHost::new(), daqm("limit 7p s0 none q0 5p drop_rate 1 drop_duration 1s"));
     arrive(&mut host, &mut *queue, &[1.0; 8]);
@@ -202,6 +236,48 @@ fn what_becomes_of_packets_that_are_looked_at() {
     assert_eq!(inspected("s3 9 inspect deliver"), ((0..9).collect(), [].into()));
     // Nothing is dequeued for the queue length.
     assert_eq!(inspected("q0 8p inspect lose"), ([1, 2, 3, 4, 5, 6, 7, 8].into(), [0].into()));
+}
+
+#[test]
+fn a_packet_in_hand_is_what_a_hit_drops() {
+    // Packet 0 is in hand, S3 of the five behind it: spacings 2, 3, 1, 4 as in `six` after one more at 0 ms.
+    let apart = |text: &str| {
+        let (mut host, mut queue) =
+            (DisciplineHost::new(), daqm(&format!("s0 none interarrival 2ms drop_duration 1h in_hand apart {text}")));
+        arrive(&mut host, &mut *queue, &[0.0, 0.0, 2.0, 5.0, 6.0, 10.0, 11.0, 11.0]);
+        let left = host.take_all(&mut *queue);
+        (left, host.log.dropped.iter().map(|(serial, _)| *serial).collect::<Vec<_>>())
+    };
+    assert_eq!(apart("s3 0.1"), ([1, 2, 3, 4, 5, 6, 7].into(), [0].into()));
+    // The five behind it are sent; in order.
+    assert_eq!(apart("s3 0.1 inspect deliver"), ([1, 2, 3, 4, 5, 6, 7].into(), [0].into()));
+    // The five are lost before it.
+    assert_eq!(apart("s3 0.1 inspect lose"), ([6, 7].into(), [1, 2, 3, 4, 5, 0].into()));
+    // Without a hit it leaves, and two wait then.
+    assert_eq!(apart("s3 9 inspect lose"), ([0, 6, 7].into(), [1, 2, 3, 4, 5].into()));
+    assert_eq!(apart("s3 9 inspect deliver"), ((0..8).collect(), [].into()));
+}
+
+#[test]
+fn the_packets_behind_one_in_hand_are_sent_without_a_look() {
+    // 20 wait, S1 takes two. Without a hit three leave to a look; with a hit (a phase of no length) the one in hand is lost.
+    for (q0, dropped) in [("1000p", [0; 6]), ("5p", [1, 1, 2, 2, 3, 3])] {
+        let text = format!("s0 none s1 1000 q0 {q0} interarrival 2ms drop_duration 0ms in_hand apart inspect deliver");
+        let (mut host, mut queue) = (DisciplineHost::new(), daqm(&text));
+        arrive(&mut host, &mut *queue, &[1.0; 20]);
+        host.at_ms(2.0);
+        let mut looks = Vec::new();
+        let drops = [(); 6].map(|()| {
+            host.take(&mut *queue);
+            looks.push(host.internal(&mut *queue, "q0_packets"));
+            host.log.dropped.len()
+        });
+        assert_eq!(drops, dropped, "q0 {q0}");
+        // 19 behind the first in hand; then those of the second look.
+        let second =
+            if q0 == "5p" { [19.0, 19.0, 16.0, 16.0, 13.0, 13.0] } else { [19.0, 19.0, 19.0, 16.0, 16.0, 16.0] };
+        assert_eq!(looks, second, "q0 {q0}");
+    }
 }
 
 #[test]
@@ -289,8 +365,8 @@ fn departures_measure_spacings_older_than_the_five() {
 
 #[test]
 fn samples_slide_or_restart() {
-    let fives = |restarts: bool| {
-        let mut samples = Samples::new(restarts);
+    let fives = |ring: Ring| {
+        let mut samples = Samples::new(ring);
         (1..=11)
             .map(|n| {
                 samples.push(f64::from(n));
@@ -299,13 +375,26 @@ fn samples_slide_or_restart() {
             .collect::<Vec<_>>()
     };
     let none = [None; 4];
-    assert_eq!(fives(false), [&none[..], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0].map(Some)].concat());
-    assert_eq!(fives(true), [&none[..], &[1.0, 1.0, 1.0, 1.0, 1.0, 6.0, 6.0].map(Some)].concat());
+    assert_eq!(fives(Ring::Slides), [&none[..], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0].map(Some)].concat());
+    assert_eq!(fives(Ring::Restarts), [&none[..], &[1.0, 1.0, 1.0, 1.0, 1.0, 6.0, 6.0].map(Some)].concat());
+    // The sixth replaces the first in its place, the eleventh the sixth.
+    assert_eq!(fives(Ring::Array), [&none[..], &[1.0, 6.0, 6.0, 6.0, 6.0, 6.0, 11.0].map(Some)].concat());
+}
+
+#[test]
+fn derivatives_of_an_array_take_its_places() {
+    // 1, 4, 9, 16, 25, 36: the array is 36, 4, 9, 16, 25. Q1 = 36 - 4 = 32; a = (9 - 36)/2, b = (16 - 4)/2, c = (25 - 9)/2:
+    // Q2 = 6 + 13.5 = 19.5; Q3 = (8 - 6) - 19.5 = -17.5. Of the last five, oldest first: -5, 2, 0.
+    for (ring, expected) in [(Ring::Array, [32.0, 19.5, -17.5]), (Ring::Slides, [-5.0, 2.0, 0.0])] {
+        let mut samples = Samples::new(ring);
+        [1.0, 4.0, 9.0, 16.0, 25.0, 36.0].map(|sample| samples.push(sample));
+        assert_eq!(samples.derivatives(), Some(expected));
+    }
 }
 
 #[test]
 fn samples_caught_up_after_idle_equal_a_timers() {
-    for ring in ["slides", "restarts"] {
+    for ring in ["slides", "restarts", "array"] {
         let params = Params { ring: Value::read(ring).unwrap(), ..Params::default() };
         let (mut lazy, mut timer) = (Daqm::new(&params), Daqm::new(&params));
         let mut random = crate::test_host::Stream::new(3);
@@ -425,6 +514,7 @@ fn impossible_parameters_are_refused() {
         ("s1 0.1 interarrival 0ms", "interarrival is 0"),
         ("interarrival 3", "allowed: a time above 0 with its unit"),
         ("sample 0s", "sample is 0"),
+        ("min_queue 4p", "allowed: 5p or more"),
         ("s0 none", "no feature has a threshold"),
         ("q1 -1", "allowed: a finite number, 0 or more"),
         ("preset f9", "unknown preset \"f9\""),
