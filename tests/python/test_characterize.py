@@ -245,7 +245,10 @@ def test_every_cell_has_a_call_both_ways_and_the_scheme_at_its_access_point(one)
     document = core.load(made.scenario, source=one.section)
     (cell,), (wire,) = document["cells"], document["links"]
     assert (cell["access_point_under_test"], cell["under_test"], wire["under_test"]) == (True, False, False)
+    # Stations have the buffer of the access point.
+    assert cell["queue"] == "pfifo limit 180p"
     ways = {flow["name"]: (flow["from"], flow["to"]) for flow in document["flows"]}
+    assert {name for name, (start, _) in ways.items() if start != "server"} == {"call_back"} | {"up"} & ways.keys()
     assert ways["call"] == ("server", "call")
     assert ways["call_back"] == ("call", "server")
     # There and back, 40 ms.

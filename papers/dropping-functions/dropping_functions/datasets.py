@@ -156,9 +156,9 @@ def on_device(paper: Experiment, device: Device) -> World:
 
 @lru_cache(maxsize=1024)
 def predicted(text: str, load: float) -> dict[str, float]:
-    """Return the metrics that Theorem 1 predicts for a scheme at a load."""
-    found = theory.queue(text, load=load)
-    runs = theory.loss_runs(text, load=load)
+    """Return the metrics that Theorem 1, whose n has the packet in service, predicts for a scheme at a load."""
+    of = f"{text} count system" if text.startswith("dropping_function") else text
+    found, runs = theory.queue(of, load=load), theory.loss_runs(of, load=load)
     loss, burst = found.loss_ratio, runs.burst_ratio
     # Equation 6; without losses there is no impairment.
     impairment = 95 * 100 * loss / (100 * loss / burst + 4.3) if loss > 0 and np.isfinite(burst) else 0.0

@@ -498,3 +498,71 @@ fn an_aggregate_has_frames_for_one_receiver() {
     // frame more takes 190 us more: (1 - 190 * 2 / 565) * sqrt(2) / 2 / sqrt(35,000) = 0.12 %.
     assert!((goodput - expected).abs() < 0.005 * expected, "{goodput} against {expected}");
 }
+
+#[test]
+fn a_collision_counts_for_who_sent_and_for_whom() {
+    // A window of one slot: station a, which sends up, and the access point, which sends to b and c by turns, always collide.
+    // 1000 B take 182 us without the propagation (as above), and the time-out for the answer 10 + 9 + 26 us: 182 of 227 us.
+    let mut text = String::from(
+        "name = \"collisions\"\nduration = \"6 s\"\nwarm_up = \"1 s\"\n[[nodes]]\nname = \"a\"\n[[nodes]]\nname = \"b\"\n\
+         [[nodes]]\nname = \"c\"\n[[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [\"a\", \"b\", \"c\"]\n\
+         airtime_fairness = true\ncw_min = 0\ncw_max = 0\n",
+    );
+    for (from, to) in [("a", "ap"), ("ap", "b"), ("ap", "c")] {
+        text += &format!(
+            "[[flows]]\nname = \"to_{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             transport = {{kind = \"udp\", header = \"0 B\"}}\n\
+             traffic = {{kind = \"cbr\", rate = \"50 Mbit/s\", packet_size = \"1000 B\"}}\n"
+        );
+    }
+    let report = runs(&text, None, 1, 1).remove(0);
+    let [ap, a, b, c] = &report.cells[0].stations[..] else { panic!("{:?}", report.cells[0].stations) };
+    assert_eq!((a.attempts, ap.attempts), (a.collisions, ap.collisions));
+    let whole = 182.0 / 227.0;
+    for share in [ap.air_time_share, a.air_time_share, a.air_time_both_share] {
+        assert!((share - whole).abs() < 0.001, "{share}");
+    }
+    // What the access point sends counts for its receiver, whose turn then ends: b and c have the same.
+    for share in [b.air_time_both_share, c.air_time_both_share] {
+        assert!((share - whole / 2.0).abs() < 0.005, "{share}");
+    }
+    assert_eq!(b.air_time_share, 0.0);
+}
+
+#[test]
+fn air_time_fairness_counts_what_stations_send() {
+    // Station a sends 5 Mbit/s in packets of 1500 B, 417 exchanges of 316 us a second (as above): 13 % of the time. The access
+    // point has more for both stations than it can send, and gives a so much less.
+    let mut text = String::from(
+        "name = \"both\"\nduration = \"12 s\"\nwarm_up = \"2 s\"\n[[nodes]]\nname = \"a\"\n[[nodes]]\nname = \"b\"\n\
+         [[cells]]\nname = \"wlan\"\naccess_point = \"ap\"\nstations = [\"a\", \"b\"]\nairtime_fairness = true\n",
+    );
+    for (name, from, to, rate) in [("up", "a", "ap", 5), ("to_a", "ap", "a", 40), ("to_b", "ap", "b", 40)] {
+        text += &format!(
+            "[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             transport = {{kind = \"udp\", header = \"0 B\"}}\n\
+             traffic = {{kind = \"poisson\", rate = \"{rate} Mbit/s\", packet_size = \"1500 B\"}}\n"
+        );
+    }
+    let report = runs(&text, None, 1, 1).remove(0);
+    let [_, a, b] = &report.cells[0].stations[..] else { panic!("{:?}", report.cells[0].stations) };
+    assert!(a.air_time_share > 0.12, "{a:?}");
+    // Collisions of what a sends do not count for the access point: some 1 % of the time.
+    let ratio = a.air_time_both_share / b.air_time_both_share;
+    assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+}
+
+#[test]
+fn a_station_that_moves_has_shorter_aggregates() {
+    // As above 28 subframes of 1544 B at 65 Mbit/s. At 6.5 Mbit/s 1362 symbols of 26 bits carry 4423 B: two subframes,
+    // ceil((22 + 2 * 12,352) / 26) = 951 symbols of 4 us, and the same rest.
+    let keys = "profile = \"802.11n\"\nqueue = \"pfifo limit 300p\"";
+    let change = "[[changes]]\nat = \"12 s\"\nqueue = \"wlan:fast0\"\nrate = \"6500 kbit/s\"\nphase = \"far\"\n";
+    let report = runs(&format!("{}{change}", uplink(1, 0, keys, 1500, "70 Mbit/s")), None, 1, 1).remove(0);
+    let rest = 32.0 + 16.0 + 2.0 + 34.0 + 67.5;
+    for (phase, frames, cycle) in [("start", 28.0, 36.0 + 5324.0 + rest), ("far", 2.0, 36.0 + 3804.0 + rest)] {
+        let found = report.phases.iter().find(|one| one.phase == phase && one.group.is_empty()).unwrap();
+        let (goodput, expected) = (found.metrics.of("throughput_bit_s").unwrap(), frames * 12_000.0 / (cycle * 1e-6));
+        assert!((goodput - expected).abs() < 0.01 * expected, "{phase}: {goodput} against {expected}");
+    }
+}

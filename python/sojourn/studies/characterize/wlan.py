@@ -151,7 +151,7 @@ SCENARIOS: Final = (
         vary=_of("data rate of the far", f"cells.{CELL}.rates.far", "54 Mbit/s", "24 Mbit/s", "12 Mbit/s", _FAR),
     ),
     _scenario(
-        "3", "IV", "TCP and UDP: rates", "What does TCP keep beside UDP below, at and above its fair share?",
+        "3", "IV", "TCP and UDP: rates", "What does TCP keep beside UDP below, near and above its fair share?",
         cell(Group("tcp", 15), _udp(5, "180 kbit/s"), description="15 TCP downloads, five UDP downloads and a call"),
         groups=_titled(("tcp", "TCP"), ("udp", "UDP")),
         vary=_of("rate of UDP", "flows.udp.traffic.rate", "180 kbit/s", "1 Mbit/s", "4 Mbit/s"),
