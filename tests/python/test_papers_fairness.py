@@ -184,8 +184,10 @@ def test_metrics_of_kinds_are_those_of_their_flows(measured: execute.Measured) -
 def test_fast_flows_are_compared_with_those_of_slow_stations(tmp_path: Path, measured: execute.Measured) -> None:
     rates = replace(CONDITIONS["rates"], schemes=("droptail",))
     runner = execute.Runner(replace(PAPER, readings=(BASE,), conditions=(rates,)), tmp_path / "store")
-    found = runner.run(2, "full", [rates]).raw[BASE.name, "rates"]["goodput_ratio@slow"]["droptail"]
-    flows = Store.open(tmp_path / "store").read("flows", ["run", "group", "goodput_bit_s"]).to_pandas()
+    raw = {name: of["droptail"] for name, of in runner.run(2, "full", [rates]).raw[BASE.name, "rates"].items()}
+    found, store = raw["goodput_ratio@slow"], Store.open(tmp_path / "store")
+    names = ["run", "group", "goodput_bit_s", "throughput_bit_s", "sent_packets", "dropped_packets"]
+    flows = store.read("flows", names).to_pandas()
     # Five stations at 54 Mbit/s and three at 6, all sending to the wire; stations that receive are in neither mean.
     of = flows.groupby(["run", "group"], sort=False)["goodput_bit_s"]
     assert of.size().unstack()[["tcp", "tcp_slow"]].to_numpy().tolist() == [[5, 3]] * 2
@@ -193,6 +195,18 @@ def test_fast_flows_are_compared_with_those_of_slow_stations(tmp_path: Path, mea
     assert sorted(found) == pytest.approx(sorted(means["tcp"] / means["tcp_slow"]))
     # The performance anomaly: a fast station gets no more than a slow one.
     assert (found < 1.1).all()
+    # Of a kind, whether up, down or slow: packets lost over packets sent, and the mean flow over that of all.
+    sums = flows.assign(kind=flows["group"].str.split("_").str[0]).groupby(["run", "kind"]).sum(numeric_only=True)
+    lost = (sums["dropped_packets"] / sums["sent_packets"]).unstack()
+    share = sums["goodput_bit_s"].unstack()["tcp"] / 15 / (sums["goodput_bit_s"].groupby("run").sum() / 20)
+    assert 0 < lost["tcp"].min() < lost["tcp"].max() < 1
+    queues = store.read("queues", ["run", "under_test", "drops_packets"]).to_pandas()
+    assert queues[~queues["under_test"]]["drops_packets"].sum() > 0
+    drops = queues[queues["under_test"]].groupby("run")["drops_packets"].sum() / 80
+    for name, expected in (("loss_ratio@tcp", lost["tcp"]), ("loss_ratio@udp", lost["udp"]),
+                           ("goodput_share@tcp", share), ("drops_packets_s", drops),
+                           ("jain_index@received", flows.groupby("run")["throughput_bit_s"].agg(jain))):  # fmt: skip
+        assert sorted(raw[name]) == pytest.approx(sorted(expected)), name
     # Nobody is slow in the study's own condition.
     assert np.isnan(measured.raw[BASE.name, "wlan"]["goodput_ratio@slow"]["red"]).all()
 
