@@ -387,7 +387,9 @@ fn derivatives_of_an_array_take_its_places() {
     // Q2 = 6 + 13.5 = 19.5; Q3 = (8 - 6) - 19.5 = -17.5. Of the last five, oldest first: -5, 2, 0.
     for (ring, expected) in [(Ring::Array, [32.0, 19.5, -17.5]), (Ring::Slides, [-5.0, 2.0, 0.0])] {
         let mut samples = Samples::new(ring);
-        [1.0, 4.0, 9.0, 16.0, 25.0, 36.0].map(|sample| samples.push(sample));
+        for sample in [1.0, 4.0, 9.0, 16.0, 25.0, 36.0] {
+            samples.push(sample);
+        }
         assert_eq!(samples.derivatives(), Some(expected));
     }
 }
