@@ -1,7 +1,8 @@
 """The second test of the page on the placement rule, as rule-conditions.toml fixes it.
 
-``docs/rule_conditions.py`` runs all of it and prints its tables; ``docs/rule_conditions.py N`` the first N topologies
-of each condition. Finished runs are kept in ``out/rule``. With ``figure`` it also writes the figure of the page.
+``docs/rule_conditions.py`` runs all of it, an hour of CPU time, and prints its tables; ``docs/rule_conditions.py N``
+runs the first N topologies of each condition. Finished runs are kept in ``out/rule``. With ``figure`` it also writes
+the figure of the page.
 """
 
 from __future__ import annotations

@@ -218,8 +218,13 @@ def test_the_readme_says_how_many_simulations_the_quick_form_of_windows_has() ->
 
 
 def test_readings_of_no_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["papers", "run", "daqm", "--readings", "joint reeding 1"]) == 2
+    assert main(["papers", "run", "daqm", "--full", "--readings", "joint reeding 1"]) == 2
     assert "no reading has such a name (did you mean `joint reading 1`?)" in capsys.readouterr().err
+    # Where the option could not act, it is refused.
+    assert main(["papers", "run", "daqm", "--readings", "joint reading 1"]) == 2
+    assert "--readings: --quick runs the base reading only; allowed: with --full" in capsys.readouterr().err
+    assert main(["papers", "run", "dropping-functions", "--full", "--readings", "joint reading 1"]) == 2
+    assert "--readings: this study runs programs of its own" in capsys.readouterr().err
 
 
 def test_only_takes_tables_figures_and_names() -> None:

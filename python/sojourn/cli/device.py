@@ -152,8 +152,10 @@ def _experiment(options: argparse.Namespace) -> int:
 
 
 def _switchback(options: argparse.Namespace) -> int:
-    if not options.slot >= 1.0 or options.packets < 1:
-        raise SojournError("switchback: allowed: --slot from 1, --packets from 1")
+    if not options.slot >= 1.0:
+        raise SojournError(f"--slot is {options.slot:g} s; allowed: 1 or more")
+    if options.packets < 1:
+        raise SojournError(f"--packets is {options.packets}; allowed: 1 or more")
     rate_bit_s(options.rate, "--rate")
     if options.a == options.b:
         raise SojournError(f"switchback: both interfaces are {options.a}; allowed: two different ones")

@@ -61,7 +61,6 @@ def add(verbs: Any) -> None:
     run.add_argument(
         "--readings",
         metavar="PATTERN",
-        default="*",
         help='with --full, run only the readings whose name matches, as in --readings "joint reading *"; others have '
         "their recorded outcomes",
     )
@@ -176,7 +175,11 @@ def _run(options: argparse.Namespace) -> int:
         extension.trust(where / name)
     run = extension.hook(where / name, "run")
     try:
-        for option, value in (("--aqm", options.aqm), ("--replicates", options.replicates)):
+        for option, value in (
+            ("--aqm", options.aqm),
+            ("--replicates", options.replicates),
+            ("--readings", options.readings),
+        ):
             if run and value not in (None, []):
                 raise SojournError(
                     f"{option}: this study runs programs of its own; allowed: any study with runs.toml"
@@ -211,13 +214,15 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
     addition = hook() if hook else None
     is_alone = addition is not None and (options.only or "").casefold() == addition.name_of(paper).casefold()
     own = [] if is_alone else chosen(paper, options.only, size)
-    names = [one.name for one in paper.readings if one.is_run]
-    if not any(fnmatchcase(name, options.readings) for name in names):
-        meant = suggest.hint(options.readings, names)
+    names, pattern = [one.name for one in paper.readings if one.is_run], options.readings or "*"
+    if options.readings is not None and not options.full:
+        raise SojournError("--readings: --quick runs the base reading only; allowed: with --full")
+    if not any(fnmatchcase(name, pattern) for name in names):
+        meant = suggest.hint(pattern, names)
         raise SojournError(
-            f"--readings {options.readings!r}: no reading has such a name{meant}; use one of: {'; '.join(names)}"
+            f"--readings {pattern!r}: no reading has such a name{meant}; use one of: {'; '.join(names)}"
         )
-    measured = runner.run(options.replicates or paper.replications["quick"], size, own, options.readings)
+    measured = runner.run(options.replicates or paper.replications["quick"], size, own, pattern)
     if size == "full" and options.replicates is None:
         pilot = ledger.make(paper, measured)
         if options.record:
@@ -225,7 +230,7 @@ def _run_paper(options: argparse.Namespace, paper: Paper) -> str:
         measured = runner.more(measured, pilot.open_runs(measured), paper.replications[size])
     # Further parts and time series are small: they run here, one after the other, without a bar.
     runner.scheduler = runner.watch = None
-    is_added = is_alone or (size == "full" and options.only is None and options.readings == "*")
+    is_added = is_alone or (size == "full" and options.only is None and pattern == "*")
     added = addition.run(runner, size) if addition is not None and is_added else None
     measured = overtime.run(runner, measured)
     judged = ledger.make(paper, measured)
