@@ -1,8 +1,8 @@
 """The study of the page on the placement rule, as rule.toml fixes it: exhaustive search beside rules.
 
 ``docs/rule.py development`` and ``docs/rule.py held-out`` run the topologies of a part, or its first N if a number
-follows. A run takes some 0.7 s of CPU time, and a topology has up to 500. They print tables. Finished runs are kept in
-``out/rule``.
+follows. A run takes some 0.7 s of CPU time, and a topology has up to 500. They print tables. Finished runs are kept
+in ``out/rule``.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ def test_a_switchback_of_ones_own_is_that_of_the_laboratory(
     for wrong, why in (
         (["lan0", "lan0", "--rate", "1 Gbit/s"], "two different ones"),
         (["wan0", "lan0", "--rate", "1 Gbi"], "--rate is '1 Gbi'"),
-        (["wan0", "lan0", "--rate", "1 Gbit/s", "--slot", "0"], "--slot from 1"),
+        (["wan0", "lan0", "--rate", "1 Gbit/s", "--slot", "0"], "--slot is 0 s; allowed: 1 or more"),
+        (["wan0", "lan0", "--rate", "1 Gbit/s", "--packets", "0"], "--packets is 0; allowed: 1 or more"),
     ):
         assert main(["device", "switchback", *wrong, "--out", str(tmp_path / "other.toml")]) == 2
         assert why in capsys.readouterr().err
