@@ -38,23 +38,37 @@ impl Samples {
     }
 
     pub fn push(&mut self, sample: f64) {
-        let place = self.next;
-        self.next = (place + 1) % 5;
         match self.ring {
-            Ring::Restarts => {
-                self.block[place] = sample;
-                if self.next == 0 {
-                    (self.five, self.known) = (self.block, 5);
-                }
-                return;
-            }
             Ring::Slides => {
                 self.five.rotate_left(1);
                 self.five[4] = sample;
             }
-            Ring::Array => self.five[place] = sample,
+            Ring::Array => {
+                let place = self.next(1);
+                self.five[place] = sample;
+            }
+            Ring::Restarts => {
+                let place = self.next(1);
+                self.block[place] = sample;
+                if place == 4 {
+                    (self.five, self.known) = (self.block, 5);
+                }
+                return;
+            }
         }
         self.known = (self.known + 1).min(5);
+    }
+
+    /// `count` equal samples, nine or more, as so many calls of `push`: five of them end a block wherever it stands.
+    pub fn fill(&mut self, sample: f64, count: u64) {
+        (self.five, self.block, self.known) = ([sample; 5], [sample; 5], 5);
+        self.next(count);
+    }
+
+    /// The place of the next sample, and `count` places on.
+    fn next(&mut self, count: u64) -> usize {
+        let on = (self.next as u64 + count % 5) % 5;
+        core::mem::replace(&mut self.next, on as usize)
     }
 
     /// `None` before five samples.
