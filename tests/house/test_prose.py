@@ -21,6 +21,7 @@ DATA = [
     *ROOT.glob("scenarios/*.toml"),
     *ROOT.glob("docs/*.toml"),
     *ROOT.glob("examples/*.ipynb"),
+    ROOT / "web/lessons.json",
     *(
         path
         for path in ROOT.glob("packaging/**/*")
