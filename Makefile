@@ -30,7 +30,7 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo sojournd test native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo sojournd test native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device web wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -49,6 +49,7 @@ help:
 	@echo 'make bench-device  sojournd on real packets beside kernel bridge, testpmd (dpdk-dev) and simulator; as root, on a quiet machine'
 	@echo 'make docs    regenerate the generated pages'
 	@echo 'make site    the documentation site in out/site'
+	@echo 'make web     the simulator as a page for the browser, one file: out/web/sojourn.html; needs Node.js and the target wasm32-unknown-unknown'
 	@echo 'make wheel   a wheel with sojournd in dist/, for Linux with glibc 2.28 or later'
 	@echo 'make sdist   a source distribution in dist/'
 	@echo 'make completions  completion for bash, zsh and fish and manual pages, in out/share'
@@ -137,6 +138,21 @@ bench-device: system-test native
 
 site: native $(STAMPS)/dev
 	$(BIN)/python docs/site.py
+
+# The simulator compiled for a page: of rustup's target where there is rustup, of Debian's package otherwise.
+WASM := $(TARGET)/wasm32-unknown-unknown/web/sojourn_web.wasm
+
+$(WASM): $(RUST_SOURCES)
+	command -v rustup >/dev/null && rustup target add --quiet wasm32-unknown-unknown || true
+	$(CARGO) build --quiet --profile web --target wasm32-unknown-unknown -p sojourn-web
+	touch $@
+
+web/node_modules: web/package-lock.json
+	npm ci --prefix web --no-audit --no-fund --silent
+	touch $@
+
+web: $(WASM) web/node_modules
+	node web/build.mjs $(WASM) out/web/sojourn.html
 
 wheel: native $(STAMPS)/dev
 	$(BIN)/python packaging/wheel.py

@@ -57,6 +57,19 @@ impl Backlog {
 /// A named internal of an algorithm and its present value, for probes, metrics and tests.
 pub type Internal<'a> = dyn FnMut(&'static str, f64) + 'a;
 
+/// A queue that takes turns with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The list that it is in: `new` or `old` (RFC 8290, section 4.2), or `active` where there is one.
+    pub list: &'static str,
+    /// Bytes that it may still send before its turn ends; below 0 it owes them.
+    pub deficit_bytes: i64,
+    /// What waits in it.
+    pub backlog: Backlog,
+    /// Hash of the five-tuple of the packet at its head; `None` where nothing waits.
+    pub flow: Option<u32>,
+}
+
 /// A queueing discipline: owns its queues; all that the simulator and the device see.
 ///
 /// Every packet given to [`enqueue`](Self::enqueue) comes back exactly once: from
@@ -100,6 +113,9 @@ pub trait Discipline: Any + Send {
 
     /// Shows every named internal as of `now`. Whether anyone looks changes no decision.
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>);
+
+    /// Shows the queues that take turns, in the order of their turns; none where there is one queue, and none of CAKE's.
+    fn turns(&self, _visit: &mut dyn FnMut(Turn)) {}
 
     /// What the algorithm did that no algorithm may: an answer of a plug-in that is none. What a run reports after it is of no use.
     fn fault(&self) -> Option<String> {

@@ -40,7 +40,7 @@ mod ticks;
 pub use config::{Config, ConfigError, FORMER_PRESETS, NEWEST_KERNEL};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
-    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone,
+    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone, Turn,
 };
 pub use dscp::Dscp;
 pub use link::framing::Framing;

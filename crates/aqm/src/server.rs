@@ -1,6 +1,6 @@
 use crate::schemes::pfifo::Pfifo;
 use crate::{
-    replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random, Reads,
+    replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random, Reads, Turn,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -135,6 +135,11 @@ impl<R: Random> Server<R> {
     /// Shows every named internal of the scheme, as of `now`.
     pub fn internals(&mut self, now: Instant, visit: &mut Internal<'_>) {
         self.discipline.internals(now, self.wire.rate(), visit);
+    }
+
+    /// See [`Discipline::turns`].
+    pub fn turns(&self, visit: &mut dyn FnMut(Turn)) {
+        self.discipline.turns(visit);
     }
 }
 

@@ -12,22 +12,17 @@ mod users;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyFutureWarning, PyValueError};
 use pyo3::prelude::*;
-use serde::Deserialize;
-use serde_json::{json, Value};
-use sojourn_aqm::acts::Acts;
-use sojourn_aqm::{registry, Config, Rates};
-use sojourn_scenario::{Content, Network};
-use sojourn_sim::simulation::catalogue;
-use sojourn_sim::traces::{self, DecisionLogs, PacketTraces, GREATEST_SNAPLEN, LEAST_SNAPLEN};
-use sojourn_sim::{run_all, run_one, Options, Progress};
-use sojourn_transport::congestion;
+use serde_json::json;
+use sojourn_aqm::{Config, Rates};
+use sojourn_scenario::Content;
+use sojourn_sim::{describe, run_all, task, Progress, Task};
 use sojourn_units::{Instant, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 create_exception!(
@@ -56,42 +51,7 @@ fn build() -> &'static str {
 /// Every algorithm with its parameters, as a JSON list; of those that were added, the newest of each name.
 #[pyfunction]
 fn aqms() -> String {
-    let one = |entry: &registry::Entry| {
-        let parameters: Vec<Value> = entry.params()
-            .into_iter()
-            .map(|p| {
-                json!({"name": p.name, "kind": p.kind, "default": p.value, "doc": p.doc, "allowed": p.allowed, "words": p.words, "needs": needs(p.acts)})
-            })
-            .collect();
-        let old = sojourn_aqm::FORMER_PRESETS.iter().chain([&sojourn_aqm::NEWEST_KERNEL]);
-        let old: BTreeMap<_, _> = old.filter(|(_, present)| entry.presets.contains(present)).copied().collect();
-        json!({
-            "name": entry.short_name(),
-            "title": entry.title(),
-            "summary": entry.summary(),
-            "source": entry.source(),
-            "signals_on": entry.about.signals_on,
-            "drops_at": entry.about.drops_at.name(),
-            "ecn": entry.about.ecn,
-            "per_flow_state": entry.about.per_flow_state,
-            "lower_limit": entry.excess.text(),
-            "presets": entry.presets,
-            "former_presets": old,
-            "parameters": parameters,
-        })
-    };
-    Value::Array(registry::names().into_iter().filter_map(registry::find).map(one).collect()).to_string()
-}
-
-/// What a parameter needs to have an effect, for tests: other parameters with their values, and what else.
-fn needs(acts: &[Acts]) -> Vec<Value> {
-    let one = |acts: &Acts| match *acts {
-        Acts::With(other, values) => json!({"with": [other], "values": values}),
-        Acts::WithOneOf(others) => json!({"with": others, "values": ["*"]}),
-        Acts::Without(other, values) => json!({"without": other, "values": values}),
-        other => json!({"else": format!("{other:?}")}),
-    };
-    acts.iter().map(one).collect()
+    describe::aqms().to_string()
 }
 
 /// The warnings that this process has given.
@@ -121,48 +81,19 @@ fn parse_aqm(py: Python<'_>, text: &str) -> PyResult<String> {
 /// Every congestion control with its own keys of the TCP table, as a JSON list.
 #[pyfunction]
 fn congestion_controls() -> String {
-    let one = |algorithm: &congestion::Algorithm| {
-        let keys = (algorithm.keys)(&congestion::Keys::default()).into_iter();
-        let keys: Vec<Value> =
-            keys.map(|key| json!({"name": key.name, "default": key.value, "doc": key.doc})).collect();
-        json!({"name": algorithm.name, "summary": algorithm.description(), "keys": keys})
-    };
-    Value::Array(congestion::ALGORITHMS.iter().map(one).collect()).to_string()
+    describe::congestion_controls().to_string()
 }
 
 /// Every kind of traffic, as a JSON list; the schema has their keys.
 #[pyfunction]
 fn traffic_kinds() -> String {
-    let one = |kind: &sojourn_traffic::About| json!({"name": kind.name, "title": kind.title, "example": kind.example, "own_rate": kind.own_rate});
-    Value::Array(sojourn_traffic::KINDS.iter().map(one).collect()).to_string()
+    describe::traffic_kinds().to_string()
 }
 
 /// Every metric, as a JSON list.
 #[pyfunction]
 fn metrics() -> String {
-    let one = |metric: &catalogue::Metric| {
-        let scopes: Vec<&str> = metric.scopes().map(catalogue::Scope::name).collect();
-        let real: Vec<&str> = metric.real.iter().map(|scope| scope.name()).collect();
-        // JSON has no infinity.
-        let bound = |value: f64| value.is_finite().then_some(value);
-        json!({
-            "name": metric.name,
-            "unit": metric.unit,
-            "shown_unit": metric.shown,
-            "scale": metric.scale(),
-            "title": metric.title,
-            "better": metric.better.name(),
-            "scopes": scopes,
-            "real": real,
-            "cohort": metric.cohort.name(),
-            "cohort_definition": metric.cohort.definition(),
-            "least": bound(metric.least),
-            "most": bound(metric.most),
-            "estimator": metric.estimator,
-            "definition": metric.definition,
-        })
-    };
-    Value::Array(catalogue::METRICS.iter().map(one).collect()).to_string()
+    describe::metrics().to_string()
 }
 
 /// The answer of queueing theory to a question; both are JSON.
@@ -180,13 +111,7 @@ fn schema() -> String {
 /// What a link may do to packets besides carrying them, as a JSON list: keys, count, metric, words and the shell's options.
 #[pyfunction]
 fn link_effects() -> String {
-    let one = |effect: &sojourn_aqm::EffectAbout| {
-        json!({
-            "key": effect.key, "reverse": effect.reverse, "count": effect.count, "metric": effect.metric,
-            "words": effect.words, "option": effect.option,
-        })
-    };
-    Value::from_iter(sojourn_aqm::EFFECTS.iter().map(one)).to_string()
+    describe::link_effects().to_string()
 }
 
 /// What keys of a scenario may be at most, as a JSON list of keys, bound and reason.
@@ -249,72 +174,6 @@ fn trace(text: &str, hold: bool, times_s: Vec<f64>) -> PyResult<Vec<f64>> {
     Ok(times_s.iter().map(|at| rates.offered_bits(Instant::ZERO + Span::from_seconds(*at))).collect())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Task {
-    scheme: Option<String>,
-    seed: u64,
-    replication: u64,
-    #[serde(default)]
-    series: Option<String>,
-    #[serde(default)]
-    packets: Option<Packets>,
-    #[serde(default)]
-    decisions: Option<Decisions>,
-}
-
-/// Packets that a task writes.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Packets {
-    folder: PathBuf,
-    at: Vec<String>,
-    snaplen_bytes: u32,
-    departures: bool,
-}
-
-/// Decisions that a task writes.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Decisions {
-    folder: PathBuf,
-    at: Vec<String>,
-}
-
-impl Packets {
-    fn traces(&self, network: &Network) -> PyResult<PacketTraces> {
-        let Self { folder, snaplen_bytes: snaplen, departures, .. } = self;
-        if !(LEAST_SNAPLEN..=GREATEST_SNAPLEN).contains(snaplen) {
-            let allowed = format!("allowed: {LEAST_SNAPLEN} to {GREATEST_SNAPLEN} bytes");
-            return Err(refuse(format!("packet traces: the snap length is {snaplen} bytes; {allowed}")));
-        }
-        let ports = traces::ports(network, &self.at).map_err(|what| refuse(format!("packet traces: {what}")))?;
-        Ok(PacketTraces { folder: folder.clone(), ports, snaplen: *snaplen, departures: *departures })
-    }
-}
-
-impl Decisions {
-    fn logs(&self, network: &Network) -> PyResult<DecisionLogs> {
-        let ports = traces::ports(network, &self.at).map_err(|what| refuse(format!("decision logs: {what}")))?;
-        Ok(DecisionLogs { folder: self.folder.clone(), ports })
-    }
-}
-
-impl Task {
-    fn options(&self, network: &Network) -> PyResult<Options> {
-        let scheme = self.scheme.as_deref().map(str::parse::<Config>).transpose().map_err(refuse)?;
-        let series = self.series.as_deref().map(str::parse::<Span>).transpose().map_err(refuse)?;
-        network.check_tables(scheme.as_ref()).map_err(refuse)?;
-        network.check_changes(scheme.as_ref()).map_err(refuse)?;
-        if let Some(interval) = series {
-            network.check_series(interval).map_err(|what| refuse(format!("series: the interval {what}")))?;
-        }
-        let packets = self.packets.as_ref().map(|it| it.traces(network)).transpose()?;
-        let decisions = self.decisions.as_ref().map(|it| it.logs(network)).transpose()?;
-        Ok(Options { scheme, seed: self.seed, replication: self.replication, series, packets, decisions })
-    }
-}
-
 /// Runs every task of a scenario on `jobs` threads, with the interpreter released; report `k` is of task `k`.
 /// `progress(finished, done)` is called about ten times a second with the number of finished runs and the share of all work done.
 #[pyfunction]
@@ -326,12 +185,9 @@ fn run_many(
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<reports::Reports> {
-    let document = sojourn_scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
-    let network = Arc::new(document.resolve().map_err(refuse)?);
-    let tasks: Vec<Options> = tasks
-        .iter()
-        .map(|task| serde_json::from_str::<Task>(task).map_err(refuse)?.options(&network))
-        .collect::<PyResult<_>>()?;
+    let network = task::network(scenario_json).map_err(refuse)?;
+    let tasks = tasks.iter().map(|task| Task::read(task)?.options(&network)).collect::<Result<Vec<_>, _>>();
+    let tasks = tasks.map_err(refuse)?;
     let state = Progress::default();
     let results = std::thread::scope(|scope| {
         let (running, ended) = mpsc::channel::<()>();
@@ -408,19 +264,12 @@ fn run_batch(
 
 /// See [`run_batch`].
 fn batch(scenarios: &[String], tasks: &[(usize, String)], sign: &Progress) -> Vec<(bool, String)> {
-    let network = |text: &String| -> Result<Arc<Network>, String> {
-        let document = sojourn_scenario::load(text, "scenario", &[]).map_err(|e| e.to_string())?;
-        document.resolve().map(Arc::new).map_err(|e| e.to_string())
-    };
-    let networks: Vec<_> = scenarios.iter().map(network).collect();
+    let networks: Vec<_> = scenarios.iter().map(|text| task::network(text)).collect();
     let one = |(scenario, task): &(usize, String)| -> Result<String, String> {
-        let network = networks.get(*scenario).ok_or("no such scenario")?.clone()?;
-        let task: Task = serde_json::from_str(task).map_err(|e| e.to_string())?;
-        let options = task.options(&network).map_err(|e| e.to_string())?;
-        let report = catch_unwind(AssertUnwindSafe(|| run_one(&network, &options, sign)))
+        let network = networks.get(*scenario).ok_or("no such scenario")?.as_ref().map_err(Clone::clone)?;
+        let task = Task::read(task)?;
+        catch_unwind(AssertUnwindSafe(|| task.run(network, sign)))
             .map_err(|_| "the run ended by a defect of the program; please report it with the scenario")?
-            .ok_or("stopped")?;
-        serde_json::to_string(&report.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
     };
     tasks.iter().map(|task| one(task).map_or_else(|why| (false, why), |report| (true, report))).collect()
 }

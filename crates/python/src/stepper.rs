@@ -1,12 +1,11 @@
 //! A run that the caller steps through: looks at its queues on the way, and gives them other schemes.
 
-use crate::{refuse, Task};
+use crate::refuse;
 use pyo3::prelude::*;
 use sojourn_aqm::suggest::did_you_mean;
 use sojourn_aqm::Config;
-use sojourn_sim::Simulation;
+use sojourn_sim::{task, Simulation, Task};
 use sojourn_units::{Instant, Span};
-use std::sync::Arc;
 
 /// A run under way.
 #[pyclass(unsendable)]
@@ -34,9 +33,8 @@ impl Stepper {
     /// At the start of a task of a scenario.
     #[new]
     fn new(scenario_json: &str, task: &str) -> PyResult<Self> {
-        let document = sojourn_scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
-        let network = Arc::new(document.resolve().map_err(refuse)?);
-        let options = serde_json::from_str::<Task>(task).map_err(refuse)?.options(&network)?;
+        let network = task::network(scenario_json).map_err(refuse)?;
+        let options = Task::read(task).and_then(|task| task.options(&network)).map_err(refuse)?;
         let queues = network.ports.iter().map(|port| (port.name.clone(), port.under_test)).collect();
         let mut simulation = Simulation::new(network, options);
         simulation.watch();

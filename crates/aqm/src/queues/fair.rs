@@ -37,7 +37,7 @@
 //! * tc-fq_codel(8).
 
 use crate::discipline::look;
-use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reads, Reason};
+use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reads, Reason, Turn};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -362,6 +362,15 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         visit("fattest_packets", flow.queue.len() as f64);
         visit("fattest_bytes", flow.queue.bytes() as f64);
         look(&flow.aqm, now, rate, &flow.queue, visit);
+    }
+
+    fn turns(&self, visit: &mut dyn FnMut(Turn)) {
+        for (list, rotation) in [("new", &self.new), ("old", &self.old)] {
+            rotation.queues(&self.flows).for_each(|queue| {
+                let flow = queue.queue.head().map(|packet| packet.flow);
+                visit(Turn { list, deficit_bytes: queue.deficit, backlog: queue.backlog(), flow });
+            });
+        }
     }
 
     fn fault(&self) -> Option<String> {

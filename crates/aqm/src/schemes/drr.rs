@@ -32,7 +32,9 @@ use crate::discipline::standalone;
 use crate::queues::fair::lists::{Flow, Rotation, NONE};
 use crate::queues::fattest::Fattest;
 use crate::queues::pool::{Chain, Pool};
-use crate::{About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone};
+use crate::{
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone, Turn,
+};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -203,6 +205,14 @@ impl Discipline for Drr {
         visit("active_queues", self.round.len(&self.flows) as f64);
         let fattest = self.fattest.first(&self.flows, |flow| flow.queue.bytes());
         visit("fattest_bytes", fattest.map_or(0.0, |(_, bytes)| bytes as f64));
+    }
+
+    fn turns(&self, visit: &mut dyn FnMut(Turn)) {
+        self.round.queues(&self.flows).for_each(|flow| {
+            let backlog = Backlog { packets: flow.queue.len() as u64, bytes: flow.queue.bytes() };
+            let head = self.pool.head(&flow.queue).map(|packet| packet.flow);
+            visit(Turn { list: "active", deficit_bytes: flow.deficit, backlog, flow: head });
+        });
     }
 
     fn clone_box(&self) -> Box<dyn Discipline> {

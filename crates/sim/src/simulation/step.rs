@@ -1,7 +1,7 @@
 //! Stepping through a run from outside: looking at queues over windows, and giving them other schemes on the way.
 
 use super::net::{Hashes, PortRef};
-use super::Simulation;
+use super::{Series, Simulation};
 use crate::port::Window;
 use serde::Serialize;
 use sojourn_aqm::{Config, Ecn};
@@ -190,6 +190,28 @@ impl Simulation {
         if let Some(port) = self.net.ports.get_mut(port as usize) {
             port.server.internals(now, visit);
         }
+    }
+
+    /// Shows the queues that take turns at the network's port number `index`, as of the last packet.
+    pub fn turns_of(&self, index: usize, visit: &mut dyn FnMut(sojourn_aqm::Turn)) {
+        if let Some(PortRef::Port(port)) = self.net.places.get(index) {
+            self.net.ports.get(*port as usize).inspect(|port| port.server.turns(visit));
+        }
+    }
+
+    /// Hash of the five-tuple of each flow of the network, by which schemes tell packets apart.
+    pub fn flow_hashes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.net.hashes.iter().map(|hashes| hashes.flow)
+    }
+
+    /// The time series so far, from their point number `from` on; none where the run has none.
+    #[must_use]
+    pub fn series_from(&self, from: usize) -> Vec<Series> {
+        let names = self.network.flows.iter().map(|flow| &*flow.name);
+        let ports = self.network.ports.iter().enumerate();
+        let tested: Vec<usize> = ports.filter(|(_, port)| port.under_test).map(|(index, _)| index).collect();
+        let tail = self.recorder.as_ref().map(|recorder| recorder.tail(from));
+        tail.map_or_else(Vec::new, |tail| tail.series(&self.network, &tested, names))
     }
 
     /// The present rate of the link behind the network's port number `index`, as its scheme knows it.

@@ -95,8 +95,13 @@ impl Rotation {
         }
     }
 
+    /// The queues, in the order of their turns.
+    pub fn queues<'a, A, Q>(&self, flows: &'a [Flow<A, Q>]) -> impl Iterator<Item = &'a Flow<A, Q>> {
+        core::iter::successors(flows.get(self.first()), |flow| flows.get(flow.next as usize))
+    }
+
     /// How many queues there are; visits each.
     pub fn len<A, Q>(&self, flows: &[Flow<A, Q>]) -> usize {
-        core::iter::successors(flows.get(self.first()), |flow| flows.get(flow.next as usize)).count()
+        self.queues(flows).count()
     }
 }

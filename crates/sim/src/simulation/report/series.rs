@@ -41,8 +41,13 @@ struct OfTested {
 }
 
 /// Series of each queue under test.
-const OF_TESTED: [(&str, &str); 3] =
-    [("queue_packets", "packets"), ("sojourn_ms", "ms"), ("drops_packets_s", "packets/s")];
+const OF_TESTED: [(&str, &str); 4] = [
+    ("queue_packets", "packets"),
+    ("sojourn_ms", "ms"),
+    ("drops_packets_s", "packets/s"),
+    // Of a queue that marks.
+    ("marks_packets_s", "packets/s"),
+];
 
 /// What a link can send, and the mean of it in each interval in bit/s.
 #[derive(Clone, Debug)]
@@ -62,6 +67,8 @@ struct OfFlow {
     payload: u64,
     /// What had reached the receiver then, as the sender knew.
     delivered: u64,
+    /// Packets that had been delivered then, and the sum of their delays in ns.
+    delays: (u64, u128),
     /// It had begun then, and not ended.
     lasted: bool,
     values: [Vec<Option<f64>>; OF_FLOWS.len()],
@@ -69,7 +76,7 @@ struct OfFlow {
 
 /// Series of a flow. Those of a sender are what it holds at the point; flows that have none are without. Before a flow has
 /// begun and after it has ended it has no values; goodput and delivery rate are of every interval that it had a part in.
-const OF_FLOWS: [(&str, &str); 7] = [
+const OF_FLOWS: [(&str, &str); 8] = [
     ("goodput_bit_s", "bit/s"),
     ("srtt_ms", "ms"),
     ("cwnd_packets", "packets"),
@@ -77,6 +84,7 @@ const OF_FLOWS: [(&str, &str); 7] = [
     ("ssthresh_packets", "packets"),
     ("delivery_rate_bit_s", "bit/s"),
     ("rtt_ms", "ms"),
+    ("one_way_delay_ms", "ms"),
 ];
 
 impl Recorder {
@@ -103,16 +111,31 @@ impl Recorder {
         Self { interval, flows: vec![OfFlow::default(); flows], queues, links, tested: own, ..Self::default() }
     }
 
+    /// A copy that has the points from number `from` on.
+    pub(in crate::simulation) fn tail(&self, from: usize) -> Self {
+        let mut copy = self.clone();
+        let first = from.min(copy.t_s.len());
+        copy.t_s.drain(..first);
+        let tested = copy.tested.iter_mut().flat_map(|one| &mut one.values);
+        let flows = copy.flows.iter_mut().flat_map(|flow| &mut flow.values);
+        let queues = copy.queues.iter_mut().flat_map(|(_, values)| values.values_mut());
+        let links = copy.links.iter_mut().map(|link| &mut link.values);
+        for values in tested.chain(flows).chain(queues).chain(links).chain([&mut copy.goodput]) {
+            values.drain(..first.min(values.len()));
+        }
+        copy
+    }
+
     /// The measurement begins.
     pub(super) fn begin(&mut self, snapshot: Snapshot, totals: &[Totals]) {
         self.last = snapshot;
         self.tested.iter_mut().zip(totals).for_each(|(own, totals)| own.last = *totals);
-        // The flows' payload is counted anew.
-        self.flows.iter_mut().for_each(|flow| flow.payload = 0);
+        // The flows' payload and delays are counted anew.
+        self.flows.iter_mut().for_each(|flow| (flow.payload, flow.delays) = (0, (0, 0)));
     }
 
     /// All series: of the queues under test those of the ports `compared`; `names` are the flows'.
-    pub(super) fn series<'a>(
+    pub(in crate::simulation) fn series<'a>(
         mut self,
         network: &Network,
         compared: &[usize],
@@ -130,7 +153,10 @@ impl Recorder {
             let name = move |quantity| of_queue(quantity, queue, several).into_owned();
             OF_TESTED.iter().zip(one.values).map(move |((quantity, unit), value)| (name(quantity), *unit, value))
         });
-        let mut series: Vec<_> = of_queues.collect();
+        let is_seen = |name: &str, value: &[Option<f64>]| {
+            !name.starts_with("marks_packets_s") || value.iter().any(|value| *value != Some(0.0))
+        };
+        let mut series: Vec<_> = of_queues.filter(|(name, _, value)| is_seen(name, value)).collect();
         series.insert(series.len().min(2), goodput);
         let series = series.into_iter().map(|(name, unit, value)| Series {
             name,
@@ -191,6 +217,7 @@ pub(super) struct Totals {
     queue_integral: u128,
     sojourn: (u64, u128),
     drops: u64,
+    marks: u64,
 }
 
 impl Simulation {
@@ -213,10 +240,12 @@ impl Simulation {
                 queue_integral: port.probe.waiting.integral(),
                 sojourn: (port.probe.sojourn.moments.count(), port.probe.sojourn.moments.sum_ns()),
                 drops: port.server.counters().dropped_total().packets,
+                marks: port.probe.marked,
             };
             all.queue_integral += own.queue_integral;
             all.sojourn = (all.sojourn.0 + own.sojourn.0, all.sojourn.1 + own.sojourn.1);
             all.drops += own.drops;
+            all.marks += own.marks;
             totals.push(own);
         }
         (Snapshot { at: now, payload: self.payload_all() }, totals)
@@ -272,10 +301,12 @@ impl Simulation {
             let waited = totals.queue_integral.saturating_sub(last.queue_integral);
             let count = totals.sojourn.0.saturating_sub(last.sojourn.0);
             let sum = totals.sojourn.1.saturating_sub(last.sojourn.1);
+            let a_second = |count: u64, before: u64| Some(count.saturating_sub(before) as f64 / elapsed.seconds());
             let values = [
                 Some(waited as f64 / elapsed.nanos() as f64),
                 (count > 0).then(|| sum as f64 / count as f64 / 1e6),
-                Some(totals.drops.saturating_sub(last.drops) as f64 / elapsed.seconds()),
+                a_second(totals.drops, last.drops),
+                a_second(totals.marks, last.marks),
             ];
             own.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
         }
@@ -302,7 +333,12 @@ impl Simulation {
             let had_part = |rate: &f64| lasted || *rate > 0.0;
             let echo = self.hosts.flows[index].echo.as_mut().and_then(|echo| echo.since_last());
             let (goodput, delivery) = (Some(goodput).filter(had_part), delivery.filter(had_part));
-            let values = [goodput, srtt, cwnd, pacing, threshold, delivery, echo];
+            let delays = &self.hosts.ends[index].meter.delay;
+            let delays = (delays.count(), delays.sum_ns());
+            let before = std::mem::replace(&mut flow.delays, delays);
+            let arrived = delays.0.saturating_sub(before.0);
+            let delay = (arrived > 0).then(|| delays.1.saturating_sub(before.1) as f64 / arrived as f64 / 1e6);
+            let values = [goodput, srtt, cwnd, pacing, threshold, delivery, echo, delay];
             flow.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
         }
         for link in &mut recorder.links {

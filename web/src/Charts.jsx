@@ -1,0 +1,106 @@
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { digits } from "./stats.js";
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const SYNC = uPlot.sync("time");
+
+/** A chart over time. `lines` has label, values, side and whether it is dashed. */
+function Chart({ title, unit, t, lines, end, warmUp, note, dark }) {
+  const place = useRef(null);
+  const plot = useRef(null);
+  const wanted = useRef(null);
+  const kinds = lines.map((line) => `${line.label}|${line.tone}|${line.dash}`).join("\n");
+  wanted.current = [t, ...lines.map((line) => line.values)];
+
+  useEffect(() => {
+    const box = place.current;
+    const axis = { stroke: color("--text"), grid: { stroke: color("--grid"), width: 1 }, ticks: { stroke: color("--grid") }, font: "12px system-ui" };
+    const chart = new uPlot({
+      width: box.clientWidth,
+      height: 190,
+      cursor: { sync: { key: SYNC.key }, y: false },
+      legend: { live: true },
+      scales: { x: { time: false, range: () => [0, end] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
+      axes: [{ ...axis, size: 34, values: (_, all) => all.map((value) => `${value} s`) }, { ...axis, size: 56, values: (_, all) => all.map((value) => digits(value, 3)) }],
+      series: [
+        { label: "time", value: (_, value) => (value === null ? "–" : `${digits(value, 4)} s`) },
+        ...lines.map((line) => ({
+          label: line.label,
+          stroke: color(line.tone),
+          width: 1.8,
+          dash: line.dash ? [6, 4] : undefined,
+          spanGaps: false,
+          points: { show: false },
+          value: (_, value) => (value === null || value === undefined ? "–" : `${digits(value, 4)} ${unit}`),
+        })),
+      ],
+      hooks: {
+        drawClear: [(self) => {
+          // The warm-up is not measured.
+          const { ctx, bbox } = self;
+          const edge = self.valToPos(warmUp, "x", true);
+          ctx.fillStyle = color("--shade");
+          ctx.fillRect(bbox.left, bbox.top, Math.max(0, edge - bbox.left), bbox.height);
+        }],
+      },
+    }, wanted.current, box);
+    plot.current = chart;
+    const seen = new ResizeObserver(() => chart.setSize({ width: box.clientWidth, height: 190 }));
+    seen.observe(box);
+    return () => {
+      seen.disconnect();
+      chart.destroy();
+      plot.current = null;
+    };
+  }, [kinds, end, warmUp, unit, dark]);
+
+  useEffect(() => plot.current?.setData(wanted.current));
+
+  const last = lines.map((line) => {
+    const known = line.values.filter((value) => value !== null && value !== undefined);
+    return `${line.label}: ${known.length > 0 ? `${digits(known[known.length - 1], 3)} ${unit}` : "no value yet"}`;
+  });
+  return (
+    <figure class="chart">
+      <figcaption>{title} <span class="unit">({unit})</span></figcaption>
+      <div ref={place} role="img" aria-label={`${title} over time. At present: ${last.join("; ")}`} />
+      {note && <p class="note">{note}</p>}
+    </figure>
+  );
+}
+
+/** The four pictures of a comparison. */
+export function Charts({ shown, labels, group, groups, onGroup, watch, dark }) {
+  if (!shown) return <p class="note" role="status">The simulator is being loaded.</p>;
+  const { sides, end_s: end, warm_up_s: warmUp } = shown;
+  const longest = sides.reduce((one, side) => (side.points.t.length > one.length ? side.points.t : one), []);
+  const padded = (values) => (values.length < longest.length ? [...values, ...Array(longest.length - values.length).fill(null)] : values);
+  const lines = (pick) => sides.map((side, at) => ({ label: labels[at], values: padded(pick(side.points)), tone: `--side${at}` }));
+  const has = (pick) => sides.some((side) => pick(side.points).some((value) => value));
+  const capacity = has((points) => points.capacity)
+    ? [{ label: "link", values: padded(sides[0].points.capacity), tone: "--muted", dash: true }] : [];
+  const marks = has((points) => points.marks)
+    ? sides.map((side, at) => ({ label: `${labels[at]}, marks`, values: padded(side.points.marks), tone: `--side${at}`, dash: true })) : [];
+  const common = { t: longest, end, warmUp, dark };
+  const all = {
+    backlog: <Chart {...common} key="backlog" title="Queue" unit="packets" lines={lines((points) => points.queue)} />,
+    delay: <Chart {...common} key="delay" title={`One-way delay of ${group}`} unit="ms" lines={lines((points) => points.delays[group] ?? [])} />,
+    goodput: <Chart {...common} key="goodput" title="Goodput of all flows" unit="Mbit/s" lines={[...lines((points) => points.goodput), ...capacity]} />,
+    signals: <Chart {...common} key="signals" title={marks.length > 0 ? "Drops, and marks (dashed)" : "Drops"} unit="packets/s" lines={[...lines((points) => points.drops), ...marks]} />,
+  };
+  const order = Object.keys(all).sort((a, b) => (b === watch) - (a === watch));
+  return (
+    <section aria-label="Pictures over time">
+      {groups.length > 1 && (
+        <label class="group">Delay of{" "}
+          <select value={group} onChange={(event) => onGroup(event.currentTarget.value)}>
+            {groups.map((name) => <option key={name}>{name}</option>)}
+          </select>
+        </label>
+      )}
+      <div class="charts">{order.map((name) => all[name])}</div>
+      <p class="note">Grey: the warm-up, which the table leaves out.</p>
+    </section>
+  );
+}
