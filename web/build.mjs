@@ -32,12 +32,13 @@ async function bundled(entry, format) {
 /** Text for an element `script`, which ends at the first `</script`. */
 const held = (script) => script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
-const folder = join(root, "python", "sojourn", "model", "scenarios");
-const scenarios = Object.fromEntries(readdirSync(folder).filter((name) => name.endsWith(".toml"))
-  .map((name) => [name.replace(".toml", ""), text(folder, name)]));
+const model = join(root, "python", "sojourn", "model");
+/** Texts of a folder of the library, by name. */
+const texts = (folder, ending) => Object.fromEntries(readdirSync(join(model, folder)).filter((name) => name.endsWith(ending))
+  .map((name) => [name.replace(ending, ""), text(model, folder, name)]));
 const algorithms = parse(text(root, "docs", "algorithms.toml"));
 const examples = Object.fromEntries(Object.entries(algorithms).map(([name, entry]) => [name, entry.example]));
-const given = { scenarios, examples, lessons: JSON.parse(text(here, "lessons.json")) };
+const given = { scenarios: texts("scenarios", ".toml"), traces: texts("traces", ".trace"), examples, lessons: JSON.parse(text(here, "lessons.json")) };
 const page = await bundled("main.jsx", "iife");
 const worker = await bundled("worker.js", "iife");
 const wasm = gzipSync(readFileSync(simulator), { level: 9 }).toString("base64");

@@ -12,7 +12,7 @@ const TABS = { compare: "Compare", queue: "Watch the queue", lessons: "Lessons" 
 /** A slider that moves starts one run, not a hundred. */
 const REST_MS = 200;
 /** A comparison is drawn anew at most this often. */
-const DRAWN_MS = 50;
+const DRAWN_MS = 70;
 
 /** What two schemes are called where both are shown. */
 function names(aqms) {
@@ -20,7 +20,7 @@ function names(aqms) {
   return labels[0] === labels[1] ? [`${labels[0]} (1)`, `${labels[1]} (2)`] : labels;
 }
 
-export function App({ pool, given: { scenarios, lessons, examples } }) {
+export function App({ pool, given: { scenarios, traces, lessons, examples } }) {
   const [state, setState] = useState(() => unlink(window.location.hash));
   const [about, setAbout] = useState(null);
   const [scenario, setScenario] = useState(null);
@@ -29,6 +29,7 @@ export function App({ pool, given: { scenarios, lessons, examples } }) {
   const [error, setError] = useState("");
   const [group, setGroup] = useState("");
   const [dark, setDark] = useState(() => window.matchMedia("(prefers-color-scheme: dark)").matches);
+  const [settled, setSettled] = useState(false);
   const newest = useRef(null);
   const timer = useRef(0);
   const comparison = useMemo(() => new Comparison(pool, (what) => {
@@ -36,12 +37,14 @@ export function App({ pool, given: { scenarios, lessons, examples } }) {
     timer.current ||= setTimeout(() => {
       timer.current = 0;
       setShown({ ...newest.current });
+      // For benches/web.py.
+      if (newest.current.sides.some((side) => side.points.t.length > 0)) performance.mark("points");
     }, DRAWN_MS);
   }), [pool]);
 
   useEffect(() => { document.documentElement.dataset.theme = dark ? "dark" : "light"; }, [dark]);
   useEffect(() => {
-    pool.ask(0, { do: "about" }).then(setAbout, (why) => setError(`The simulator cannot be loaded: ${why.message}`));
+    pool.ask(1, { do: "about" }).then(setAbout, (why) => setError(`The simulator cannot be loaded: ${why.message}`));
     const back = () => setState(unlink(window.location.hash));
     window.addEventListener("hashchange", back);
     return () => window.removeEventListener("hashchange", back);
@@ -52,6 +55,12 @@ export function App({ pool, given: { scenarios, lessons, examples } }) {
     window.history.replaceState(null, "", link(next));
   }, []);
 
+  // The pictures come first: to draw everything at once holds the page for too long.
+  const hasBegun = Boolean(shown) || error !== "";
+  useEffect(() => {
+    if (hasBegun) setTimeout(() => setSettled(true), 100);
+  }, [hasBegun]);
+
   // What is run: a new one begins after the reader has stopped moving.
   const run = JSON.stringify([state.scenario, state.set, state.aqms, state.seed, state.replicates, state.files]);
   const begun = useRef(false);
@@ -61,11 +70,11 @@ export function App({ pool, given: { scenarios, lessons, examples } }) {
       const text = state.files[state.scenario] ?? scenarios[state.scenario];
       try {
         if (text === undefined) throw new Error(`There is no scenario “${state.scenario}”; allowed: ${Object.keys(scenarios).join(", ")}.`);
-        const request = { do: "scenario", text, source: state.scenario, files: state.files };
-        const plain = await pool.ask(2, { ...request, sets: state.set.filter((one) => /^links\.\w+\.trace=/.test(one)) });
-        const read = await pool.ask(2, { ...request, sets: state.set });
+        const request = { do: "scenario", text, source: state.scenario, files: { ...traces, ...state.files } };
+        const plain = await pool.ask(0, { ...request, sets: state.set.filter((one) => /^links\.\w+\.trace=/.test(one)) });
+        const read = await pool.ask(0, { ...request, sets: state.set });
         if (read.queues.length === 0) throw new Error(`The scenario “${state.scenario}” has no queue under test, for which a scheme could be chosen.`);
-        for (const aqm of state.aqms) await pool.ask(2, { do: "scheme", text: aqm });
+        for (const aqm of state.aqms) await pool.ask(0, { do: "scheme", text: aqm });
         setError("");
         setOriginal(plain);
         setScenario({ ...read, run });
@@ -85,7 +94,7 @@ export function App({ pool, given: { scenarios, lessons, examples } }) {
   const lesson = lessons.find((one) => one.id === state.lesson);
   const isLesson = (one) => JSON.stringify([one.scenario, one.set, one.aqms, one.seed]) === JSON.stringify([state.scenario, state.set, state.aqms, state.seed]);
   const failed = shown?.sides.map((side) => side.error).filter(Boolean) ?? [];
-  const ready = about && scenario && original;
+  const ready = settled && about && scenario && original;
   const watch = state.tab === "lessons" ? lesson?.watch : undefined;
   const pictures = (
     <>
@@ -126,6 +135,7 @@ export function App({ pool, given: { scenarios, lessons, examples } }) {
             onChoose={(one) => change({ ...state, lesson: one.id })}
             onRun={(one) => change({ ...state, scenario: one.scenario, set: one.set, aqms: one.aqms, seed: one.seed, files: {}, replicates: 1, lesson: one.id })} />
         )}
+        {!ready && <div class="controls" aria-hidden="true" />}
         <div class="shown">
           {error && <p class="error" role="alert">{error}</p>}
           {state.tab === "queue" || (state.tab === "lessons" && lesson?.watch === "queue" && isLesson(lesson))

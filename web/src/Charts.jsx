@@ -1,3 +1,4 @@
+import { cloneElement } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { digits } from "./stats.js";
@@ -6,14 +7,14 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const SYNC = uPlot.sync("time");
 
 /** A chart over time. `lines` has label, values, side and whether it is dashed. */
-function Chart({ title, unit, t, lines, end, warmUp, note, dark }) {
+function Chart({ title, unit, t, lines, end, warmUp, rank, dark }) {
   const place = useRef(null);
   const plot = useRef(null);
   const wanted = useRef(null);
   const kinds = lines.map((line) => `${line.label}|${line.tone}|${line.dash}`).join("\n");
   wanted.current = [t, ...lines.map((line) => line.values)];
 
-  useEffect(() => {
+  const make = () => {
     const box = place.current;
     const axis = { stroke: color("--text"), grid: { stroke: color("--grid"), width: 1 }, ticks: { stroke: color("--grid") }, font: "12px system-ui" };
     const chart = new uPlot({
@@ -53,6 +54,15 @@ function Chart({ title, unit, t, lines, end, warmUp, note, dark }) {
       chart.destroy();
       plot.current = null;
     };
+  };
+  useEffect(() => {
+    // One after the other: to make all at once holds the page for too long.
+    let remove = () => undefined;
+    const timer = setTimeout(() => { remove = make(); }, 25 * rank);
+    return () => {
+      clearTimeout(timer);
+      remove();
+    };
   }, [kinds, end, warmUp, unit, dark]);
 
   useEffect(() => plot.current?.setData(wanted.current));
@@ -65,7 +75,6 @@ function Chart({ title, unit, t, lines, end, warmUp, note, dark }) {
     <figure class="chart">
       <figcaption>{title} <span class="unit">({unit})</span></figcaption>
       <div ref={place} role="img" aria-label={`${title} over time. At present: ${last.join("; ")}`} />
-      {note && <p class="note">{note}</p>}
     </figure>
   );
 }
@@ -99,7 +108,7 @@ export function Charts({ shown, labels, group, groups, onGroup, watch, dark }) {
           </select>
         </label>
       )}
-      <div class="charts">{order.map((name) => all[name])}</div>
+      <div class="charts">{order.map((name, rank) => cloneElement(all[name], { rank }))}</div>
       <p class="note">Grey: the warm-up, which the table leaves out.</p>
     </section>
   );

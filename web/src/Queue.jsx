@@ -88,8 +88,8 @@ function Events({ recent, flows }) {
               <td><span class="dot" style={{ background: tone(event.flow) }} /> {named(flows, event.flow)}</td>
               <td>
                 {WORDS[event.what]}
-                {event.what === "dropped" && `: ${WHY[event.reason] ?? event.reason}`}
                 {event.what !== "arrived" && ` after ${digits(event.waited_ms, 4)} ms`}
+                {event.what === "dropped" && `: ${WHY[event.reason] ?? event.reason}`}
                 {event.what === "left" && event.ce && ", with CE"}
               </td>
             </tr>

@@ -34,7 +34,7 @@ export function Results({ shown, labels, metrics, groups }) {
   return (
     <section class="results" aria-label="Results">
       <p role="status">
-        {shown.done
+        {shown.replicates === 1 ? "One replication, which has no interval." : shown.done
           ? `Means of ${shown.replicates} replications with 95 % intervals; the difference is paired by replication.`
           : `Replications: ${Math.min(...done)} of ${shown.replicates} done.`}
       </p>

@@ -34,17 +34,26 @@ class Line {
 /** Each line has an instance of the simulator; what one scheme or the watched queue asks goes to one line, in order. */
 export class Pool {
   constructor(source, wasm) {
-    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    this.lines = ["first scheme", "second scheme", "queue"].map(() => {
-      const line = new Line(url);
-      line.ready = line.send({ load: wasm });
-      return line;
-    });
+    // The simulator is in the worker's source: to send it as a message holds the page for a tenth of a second.
+    this.url = URL.createObjectURL(new Blob([`const SIMULATOR = "${wasm}";\n`, source], { type: "text/javascript" }));
+    this.lines = [];
+    this.line(0);
+    this.line(1);
   }
 
-  /** The answer of line number 0 or 1, of the schemes, or 2. */
+  /** Line number 0 or 1, of the schemes, or 2, of the queue, which most readers do not watch at first. */
+  line(number) {
+    if (!this.lines[number]) {
+      const line = new Line(this.url);
+      line.ready = line.send({ load: true });
+      this.lines[number] = line;
+    }
+    return this.lines[number];
+  }
+
+  /** The answer of a line. */
   async ask(number, request) {
-    const line = this.lines[number];
+    const line = this.line(number);
     await line.ready;
     return line.ask(request);
   }
