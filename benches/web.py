@@ -3,8 +3,8 @@
 
     python3 benches/web.py [PAGE]     out/web/sojourn.html of `make web` by default
 
-Each of three fresh browsers loads the page from disk, compares two schemes, moves the slider of the rate twenty times and
-watches the queue. Selenium and Chromium do it, which `make venv` and `.ci/system chromium chromium-driver` install.
+Each of three fresh browsers loads the page from disk, compares two schemes, moves the slider of the rate twenty times
+and watches the queue. Selenium and Chromium do it, which `make venv` and `.ci/system chromium chromium-driver` install.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 PAGE = Path(__file__).resolve().parents[1] / "out" / "web" / "sojourn.html"
-WATCH = "window.held = []; new PerformanceObserver(l => l.getEntries().forEach(e => window.held.push([e.startTime, e.duration]))).observe({entryTypes: ['longtask']})"
+WATCH = """
+window.held = [];
+const note = (list) => list.getEntries().forEach((one) => window.held.push([one.startTime, one.duration]));
+new PerformanceObserver(note).observe({ entryTypes: ["longtask"] });
+"""
 FIRST = "return (performance.getEntriesByName('points')[0] || {startTime: null}).startTime"
 DONE = "return document.querySelector('.results p')?.innerText.startsWith('Means') || false"
 
@@ -80,7 +84,7 @@ def main() -> int:
         first, held = measure(page)
         longest = max((length for _, length in held), default=0.0)
         print(
-            f"first picture after {first / 1000:.2f} s; {len(held)} tasks above 50 ms after it, the longest {longest:.0f} ms"
+            f"first picture after {first / 1000:.2f} s; {len(held)} longer tasks after it, at most {longest:.0f} ms"
         )
         print("   ", ", ".join(f"{length:.0f} ms at {start / 1000:.2f} s" for start, length in held))
     return 0
