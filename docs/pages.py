@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sojourn import stats
+from sojourn import stats, theory
 from sojourn.stats import Estimate
 from sojourn.view.palette import PAPER
 from sojourn.view.plot import WIDTH, new_figure
@@ -106,6 +106,21 @@ def sides(results: sj.Results, *first: str) -> list[tuple[list[str], Side]]:
 def save(figure: Picture, name: str) -> None:
     """Write a picture."""
     figure.savefig(IMAGES / name, dpi=100, facecolor=PAPER, metadata={"Software": None})
+
+
+def model(name: str) -> str:
+    """The section on what a command of ``sojourn theory`` computes and assumes."""
+    of = theory.MODELS[name]
+    heads = ["quantity", "formula", "source", "function"][: 3 + any(one.function for one in of.formulas)]
+    rows = [
+        [one.quantity, f"`{one.formula}`", one.source, f"`{one.function}`" if one.function else ""][: len(heads)]
+        for one in of.formulas
+    ]
+    lists = [
+        f"{title}:\n\n" + "".join(f"* {line}\n" for line in told)
+        for title, told in (("Assumptions", of.assumptions), ("Where the simulation departs", of.departures))
+    ]
+    return "\n".join([f"## What `sojourn theory {name}` computes\n{table(heads, rows)}", *lists]).rstrip("\n")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pages import Pages, chart, save, shown, table, write_named
+from pages import Pages, chart, model, save, shown, table, write_named
 
 import sojourn as sj
 from sojourn import stats, theory
@@ -128,6 +128,7 @@ def queues() -> dict[str, Any]:
         "misses": beside.misses(),
         "others": table(["", "theory", "simulation, simultaneous 99 % interval"], rows),
         "other_misses": others.misses(),
+        "model": model("queue"),
     }
 
 
@@ -198,6 +199,7 @@ def designs() -> dict[str, Any]:
     return {
         "rows": table(["", "shape", "published location", "solved", "difference", "mean of the published"], rows),
         "costs": table(heads, costs),
+        "model": model("design"),
     }
 
 
@@ -285,6 +287,7 @@ def stable() -> dict[str, Any]:
         "margins": table(["base RTT", "window", "delay margin (ms)", "growth (1/s)"], margins),
         "threshold": thresholds(),
         "decays": decays(),
+        "model": model("stability"),
     }
 
 
@@ -407,7 +410,43 @@ def rules() -> dict[str, Any]:
         for scv in (0, 0.5, 1, 4)
         for found in [theory.kleinrock(scv=scv)]
     ]
-    return {"kleinrock": table(["service's squared variation", "load", "packets", "response"], rows)}
+    return {
+        "kleinrock": table(["service's squared variation", "load", "packets", "response"], rows),
+        "losses": losses(),
+        "model": model("rules"),
+    }
+
+
+def losses() -> str:
+    """Reno's losses under CoDel, beside the square-root rule and the same with timeouts."""
+    rows = []
+    marks, no_delay = {"ecn": True}, {"ack_every": "1 p"}
+    for flows, rate, what, scheme, transport in (
+        (20, 20, "", "codel", no_delay),
+        (20, 20, "an acknowledgement for every second packet", "codel", {}),
+        (20, 20, "RACK and tail loss probes", "codel", no_delay | {"recovery": "rack", "tail_loss_probe": True}),
+        (20, 20, "marks in place of drops", "codel ecn", no_delay | marks),
+        (4, 20, "", "codel", no_delay),
+        (20, 200, "", "codel", no_delay),
+    ):
+        net = dumbbell(flows, rate, 40, 60).to_dict()
+        net["flows"][0]["transport"] |= transport
+        runs = sj.compare(sj.Network.from_dict(net), [scheme], replicates=5, seed=1).runs
+        delay_s = float(runs["sojourn_ms_mean"].mean()) / 1e3
+        signals = stats.estimate((runs["loss_ratio"] + runs["mark_ratio"]).to_numpy())
+        empty, own = (rate * 1e6 / 12_000 * rtt / flows for rtt in (0.04, 0.04 + delay_s))
+        timeouts = runs["timeouts"] / runs["measured_s"] / flows
+        rows.append(
+            [
+                *(str(flows), str(rate), what, f"{1e3 * delay_s:.1f}", f"{own:.1f}", f"{150 / empty**2:.3g}"),
+                f"{150 / own**2:.3g}",
+                f"{100 * theory.padhye_loss_ratio(window=own, rtt_s=0.04 + delay_s):.3g}",
+                shown(signals, 3, 100),
+                f"{timeouts.mean():.3f}",
+            ]
+        )
+    heads = ["flows", "Mbit/s", "TCP", "queueing (ms)", "window", "rule, no queue (%)", "rule (%)"]
+    return table([*heads, "with timeouts (%)", "simulated (%)", "timeouts per flow and second"], rows)
 
 
 PAGES: Pages = {

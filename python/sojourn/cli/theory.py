@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -120,6 +121,11 @@ def add(verbs: Any) -> None:
     )
     buffer.add_argument("--flows", type=int, required=True, metavar="N", help="number of flows")
     _link(buffer)
+    buffer.add_argument(
+        "--queue-delay",
+        metavar="TIME",
+        help="mean time in the queue, which makes windows larger (default: no queue)",
+    )
     buffer.set_defaults(command=_rules)
 
 
@@ -155,23 +161,42 @@ def _numbers(name: str, given: str, count: int) -> list[float]:
     return found
 
 
-def _print(options: argparse.Namespace, rows: _Rows, document: dict[str, Any]) -> None:
+def _print(options: argparse.Namespace, model: str, answer: str, document: Mapping[str, Any]) -> None:
+    """Print an answer, as a text or as JSON, and what its model assumes."""
+    from sojourn.theory import MODELS
+
+    of = MODELS[model]
     if options.json:
-        print(json.dumps(document, allow_nan=False, default=float))
+        print(json.dumps({**document, "model": asdict(of)}, allow_nan=False, default=float, ensure_ascii=False))
         return
-    shown = [[name, value if isinstance(value, str) else f"{value:.6g}", unit] for name, value, unit in rows]
-    print(text.table(["", "value", "unit"], shown))
+    print(answer)
+    for title, lines in (
+        ("Formulas", [f"{one.quantity}: {one.formula} ({one.source})" for one in of.formulas]),
+        ("Assumptions", of.assumptions),
+        ("Where the simulation departs", of.departures),
+    ):
+        print(f"\n{title}")
+        for line in lines:
+            print(f"  * {text.paragraph(line.replace('`', ''), '    ').lstrip()}")
 
 
 _Rows: TypeAlias = list[tuple[str, float | str, str]]
-"""What, its value, and its unit."""
+"""What, its value, and its unit; a value with the unit % is a share."""
+
+
+def _table(rows: _Rows) -> str:
+    def shown(value: float | str, unit: str) -> str:
+        return value if isinstance(value, str) else f"{100 * value if unit == '%' else value:.6g}"
+
+    return text.table(["", "value", "unit"], [[name, shown(value, unit), unit] for name, value, unit in rows])
+
 
 _STEADY: Final = {
     "mean_packets": ("mean number in the system", "packets"),
     "sd_packets": ("standard deviation", "packets"),
     "waiting_packets": ("mean number waiting", "packets"),
-    "loss_ratio": ("loss ratio", ""),
-    "utilisation": ("utilisation", ""),
+    "loss_ratio": ("loss ratio", "%"),
+    "utilisation": ("utilisation", "%"),
     "response": ("mean time in the system", "service times"),
 }
 
@@ -219,7 +244,7 @@ def _queue(options: argparse.Namespace) -> None:
     document["distribution"] = found.distribution.tolist()
     if runs is not None and math.isfinite(runs.burst_ratio):
         document["burst_ratio"] = runs.burst_ratio
-    _print(options, rows, document)
+    _print(options, "queue", _table(rows), document)
 
 
 def _design(options: argparse.Namespace) -> None:
@@ -237,9 +262,8 @@ def _design(options: argparse.Namespace) -> None:
     numbers = {name: getattr(found.found, name) for name in names}
     document = {"scheme": found.scheme, "location": found.location, **numbers}
     document["quantiles"] = dict(found.found.quantiles)
-    _print(options, [("location", found.location, "packets"), *_steady(found.found, *names)], document)
-    if not options.json:
-        print(f"\n{found.scheme}")
+    rows: _Rows = [("location", found.location, "packets"), *_steady(found.found, *names)]
+    _print(options, "design", f"{_table(rows)}\n\n{found.scheme}", document)
 
 
 def _optimal(options: argparse.Namespace) -> None:
@@ -278,17 +302,15 @@ def _optimal(options: argparse.Namespace) -> None:
         }
 
     found = {"best": numbers(best), **{name: numbers(one) for name, one in nine.items()}}
-    if options.json:
-        print(json.dumps({**found, "d": best.d.tolist(), "threshold": best.threshold}, allow_nan=False))
-        return
     heads = ["", *(key.replace("_", " ") for key in found["best"])]
-    print(text.table(heads, [[name, *(f"{value:.5g}" for value in of.values())] for name, of in found.items()]))
+    answer = text.table(heads, [[name, *(f"{value:.5g}" for value in of.values())] for name, of in found.items()])
     if best.threshold is not None:
-        print(f"\nThe best function drops nothing below {best.threshold} packets and everything from there on.")
-        return
-    turns = [n for n in range(of.room) if n == 0 or abs(best.d[n + 1] - 2 * best.d[n] + best.d[n - 1]) > 1e-4]
-    table = ",".join(f"{n}:{best.d[n]:.4g}" for n in turns)
-    print(f"\nThe best function found: dropping_function table {table} count system")
+        answer += f"\n\nThe best function drops nothing below {best.threshold} packets and everything from there on."
+    else:
+        turns = [n for n in range(of.room) if n == 0 or abs(best.d[n + 1] - 2 * best.d[n] + best.d[n - 1]) > 1e-4]
+        table = ",".join(f"{n}:{best.d[n]:.4g}" for n in turns)
+        answer += f"\n\nThe best function found: dropping_function table {table} count system"
+    _print(options, "optimal", answer, {**found, "d": best.d.tolist(), "threshold": best.threshold})
 
 
 def _stability(options: argparse.Namespace) -> None:
@@ -312,7 +334,7 @@ def _stability(options: argparse.Namespace) -> None:
     rows: _Rows = [
         ("window", float(steady.window_packets[0]), "packets"),
         ("queue", float(steady.queue_packets[0]), "packets"),
-        ("loss probability", float(steady.probability[0]), ""),
+        ("loss probability", float(steady.probability[0]), "%"),
         ("round-trip time", float(steady.rtt_s[0]) * 1e3, "ms"),
         ("fixed point", "stable" if growth < 0 else "unstable", ""),
         ("growth of a disturbance", growth, "1/s"),
@@ -332,7 +354,7 @@ def _stability(options: argparse.Namespace) -> None:
         "delay_margin_s": margin.delay_s if math.isfinite(margin.delay_s) else None,
         "hopf": None if hopf is None else asdict(hopf),
     }
-    _print(options, rows, document)
+    _print(options, "stability", _table(rows), document)
 
 
 def _rules(options: argparse.Namespace) -> None:
@@ -340,15 +362,18 @@ def _rules(options: argparse.Namespace) -> None:
 
     capacity = _packets_s(options.rate, options.packet)
     rtt = in_base_unit("--rtt", options.rtt, TIMES)
+    loaded = rtt + (in_base_unit("--queue-delay", options.queue_delay, TIMES) if options.queue_delay else 0)
     bdp = capacity * rtt
     if not options.flows > 0:
         raise SojournError(f"--flows={options.flows:g}; allowed: above 0")
-    window = bdp / options.flows
+    window = capacity * loaded / options.flows
     loss = 1.5 / window**2 if window > 1.3 else math.nan
+    with_timeouts = theory.padhye_loss_ratio(window=window, rtt_s=loaded)
     rows: _Rows = [
         ("bandwidth-delay product", bdp, "packets"),
         ("window of a flow when the link is full", window, "packets"),
-        ("loss ratio at which Reno has it", loss if loss < 1 else "timeouts rule", ""),
+        ("loss ratio at which Reno has it", loss if loss < 1 else "timeouts rule", "%" if loss < 1 else ""),
+        ("the same with timeouts", with_timeouts, "%"),
         (
             "buffer for many flows, BDP / sqrt(n)",
             theory.appenzeller_buffer(bdp_packets=bdp, flows=options.flows),
@@ -364,4 +389,4 @@ def _rules(options: argparse.Namespace) -> None:
         ),
     ]
     document = {name: value if isinstance(value, str) or np.isfinite(value) else None for name, value, _ in rows}
-    _print(options, rows, document)
+    _print(options, "rules", _table(rows), document)

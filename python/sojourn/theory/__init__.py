@@ -16,10 +16,12 @@ from sojourn.theory.approximations import (
     congestion_flows,
     cubic_window,
     kleinrock,
+    padhye_loss_ratio,
     padhye_rate,
     square_root_window,
 )
 from sojourn.theory.design import SHAPES, Design, Goal, design
+from sojourn.theory.models import MODELS, Formula, Model
 from sojourn.theory.queue import (
     Admission,
     Arrivals,
@@ -43,14 +45,17 @@ from sojourn.theory.queue import (
 )
 
 __all__ = [
+    "MODELS",
     "SHAPES",
     "Admission",
     "Arrivals",
     "Change",
     "Design",
+    "Formula",
     "Goal",
     "Law",
     "LossRuns",
+    "Model",
     "Queue",
     "Service",
     "admission",
@@ -65,6 +70,7 @@ __all__ = [
     "law",
     "loss_runs",
     "markovian",
+    "padhye_loss_ratio",
     "padhye_rate",
     "phase_type",
     "poisson",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from scipy import optimize
+
 from sojourn.base.by_name import by_name
 from sojourn.base.core import SojournError
 
@@ -82,6 +84,36 @@ def padhye_rate(
     b = _positive("packets_per_ack", packets_per_ack)
     timeouts = _positive("rto_s", rto_s) * min(1, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return min(window / rtt, 1 / (rtt * math.sqrt(2 * b * p / 3) + timeouts))
+
+
+@by_name
+def padhye_loss_ratio(*, window: float, rtt_s: float, rto_s: float = 0.2, packets_per_ack: float = 1.0) -> float:
+    """Return the loss ratio at which Reno has a mean window by :func:`padhye_rate`; nan if it would be 1 or more.
+
+    Parameters
+    ----------
+    window
+        Mean, packets.
+    rtt_s, rto_s, packets_per_ack
+        As for :func:`padhye_rate`.
+
+    Examples
+    --------
+    >>> p = padhye_loss_ratio(window=10, rtt_s=0.1)
+    >>> round(0.1 * padhye_rate(loss_ratio=p, rtt_s=0.1), 9)
+    10.0
+    """
+    _positive("window", window)
+
+    def excess(log: float) -> float:
+        rate = padhye_rate(loss_ratio=math.exp(log), rtt_s=rtt_s, rto_s=rto_s, packets_per_ack=packets_per_ack)
+        return math.log(rate * rtt_s / window)
+
+    # The rate falls with p. At the lower end the square root alone has a larger window than asked for.
+    low = math.log(min(0.5, 0.1 / (packets_per_ack * window**2)) / 10)
+    if excess(-1e-9) > 0:
+        return math.nan
+    return math.exp(float(optimize.brentq(excess, low, -1e-9)))
 
 
 @by_name
