@@ -4,7 +4,7 @@
     python3 benches/web.py [PAGE]     out/web/sojourn.html of `make web` by default
 
 Each of three fresh browsers loads the page from disk, compares two schemes, moves the slider of the rate twenty times
-and watches the queue. Selenium and Chromium do it, which `make venv` and `.ci/system chromium chromium-driver` install.
+and watches the queue. It needs Selenium (`make venv`), Chromium and its driver.
 """
 
 from __future__ import annotations
@@ -83,9 +83,7 @@ def main() -> int:
     for _ in range(3):
         first, held = measure(page)
         longest = max((length for _, length in held), default=0.0)
-        print(
-            f"first picture after {first / 1000:.2f} s; {len(held)} longer tasks after it, at most {longest:.0f} ms"
-        )
+        print(f"first picture after {first / 1000:.2f} s; {len(held)} longer tasks later, at most {longest:.0f} ms")
         print("   ", ", ".join(f"{length:.0f} ms at {start / 1000:.2f} s" for start, length in held))
     return 0
 

@@ -1,4 +1,4 @@
-"""The page in the browser: its simulator gives the native library's reports, byte for byte, and its own code agrees too.
+"""The page in the browser: its simulator gives the native library's reports byte for byte, and its own code agrees.
 
 ``SOJOURN_WASM`` names the simulator that was compiled for the page (`make test` sets it); Node.js runs it.
 """
@@ -18,6 +18,7 @@ import pytest
 from sojourn import _native
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "web" / "node_modules"
 WASM = os.environ.get("SOJOURN_WASM", "")
 TRACES = ROOT / "python" / "sojourn" / "model" / "traces"
 EXAMPLES = {
@@ -36,11 +37,13 @@ node = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not i
 compiled = pytest.mark.skipif(not WASM, reason="SOJOURN_WASM names no simulator (make web)")
 
 
+def trace(file: str) -> str:
+    return (TRACES / f"{file}.trace").read_text(encoding="utf-8")
+
+
 def scenario(name: str) -> str:
     text = (ROOT / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
-    return _native.load(
-        text, name, SCENARIOS[name], lambda file: (TRACES / f"{file}.trace").read_text(encoding="utf-8")
-    )
+    return _native.load(text, name, SCENARIOS[name], trace)
 
 
 def differing(schemes: dict[str, str], names: list[str]) -> list[str]:
@@ -72,9 +75,7 @@ def test_reports_are_those_of_the_native_library() -> None:
 
 
 @node
-@pytest.mark.skipif(
-    not (ROOT / "web" / "node_modules").is_dir(), reason="the page's packages are not installed (make web)"
-)
+@pytest.mark.skipif(not PACKAGES.is_dir(), reason="the packages of the page are not installed (make web)")
 def test_the_page_reads_links_scenarios_and_intervals() -> None:
     done = subprocess.run(["node", "--test", "test/"], cwd=ROOT / "web", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
