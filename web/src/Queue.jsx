@@ -17,7 +17,7 @@ const DIGITS = 5;
 const tone = (flow) => (flow === null || flow === undefined ? "#777777" : TONES[flow % TONES.length]);
 const named = (flows, flow) => flows[flow]?.name ?? "another flow";
 
-/** The packets of the queue, the head at the right, as many as there is room for. */
+/** The packets of the queue, the oldest at the right, as many as there is room for. */
 function Picture({ queue, recent, flows, dark }) {
   const place = useRef(null);
   useEffect(() => {
@@ -38,7 +38,7 @@ function Picture({ queue, recent, flows, dark }) {
       pen.textBaseline = "middle";
       const text = getComputedStyle(document.documentElement).getPropertyValue("--text").trim();
       queue.packets.slice(0, across * down).forEach((packet, at) => {
-        // The head is at the right of the first row.
+        // The oldest is at the right of the first row.
         const x = width - 2 - ((at % across) + 1) * size;
         const y = 2 + Math.floor(at / across) * size;
         pen.fillStyle = tone(packet.flow);
@@ -65,8 +65,8 @@ function Picture({ queue, recent, flows, dark }) {
   const drops = recent.filter((event) => event.what === "dropped").slice(-1)[0];
   return (
     <figure>
-      <figcaption>{queue.waiting} packets wait. The head, which leaves next, is at the right of the first row.</figcaption>
-      <canvas ref={place} class="packets" role="img" aria-label={queue.waiting === 0 ? "The queue is empty." : `Waiting from the head: ${said}.`} />
+      <figcaption>{queue.waiting} packets wait, here in the order of their arrival: the oldest is at the right of the first row.</figcaption>
+      <canvas ref={place} class="packets" role="img" aria-label={queue.waiting === 0 ? "The queue is empty." : `Waiting: ${said}.`} />
       <p class="note">A number and a colour for each flow; a low box is a packet of 500 B or less; a frame is a CE mark.
         {drops ? ` Last drop: packet ${drops.serial} of ${named(flows, drops.flow)}, ${WHY[drops.reason] ?? drops.reason}.` : ""}</p>
     </figure>
