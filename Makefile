@@ -30,7 +30,7 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo sojournd test native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device web wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo sojournd test web-checked native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device web wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -69,9 +69,16 @@ test-rust: system-test
 	$(CARGO) test --quiet $(CHECKED) $(DEVICE) --features sojourn-device/dpdk --test dpdk --test dpdk_cores
 	install -D $(CHECKED_DIR)/sojournd $(SOJOURND_DPDK)
 
-test-python: native $(STAMPS)/dev
+test-python: native $(STAMPS)/dev web-checked
 	$(CARGO) build --quiet $(BUILT) $(DEVICE) --bin sojournd
-	SOJOURN_TEST_BROWSER=1 SOJOURND=$(abspath $(BUILT_DIR))/sojournd SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q --durations=15 -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder tests
+	SOJOURN_WASM=$(abspath $(WASM_CHECKED)) SOJOURN_TEST_BROWSER=1 SOJOURND=$(abspath $(BUILT_DIR))/sojournd SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python -m pytest -q --durations=15 -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder tests
+
+# The simulator of the page, whose reports are compared with the native library's: not optimised, which changes no report.
+WASM_CHECKED := $(TARGET)/wasm32-unknown-unknown/debug/sojourn_web.wasm
+
+web-checked:
+	@.ci/system nodejs wasm32 || echo 'The reports of the page are not compared with those of the native library.'
+	@! .ci/system nodejs wasm32 2>/dev/null || CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) build --quiet --target wasm32-unknown-unknown -p sojourn-web
 
 test-service: system-service
 	$(CARGO) build --release --quiet -p sojourn-device
@@ -136,14 +143,14 @@ bench-device: system-test native
 	$(CARGO) build --quiet --release -p sojourn-device
 	SOJOURND_DPDK=$(SOJOURND_DPDK) $(BIN)/python benches/device/run.py
 
-site: native $(STAMPS)/dev
+site: native $(STAMPS)/dev web
 	$(BIN)/python docs/site.py
 
-# The simulator compiled for a page: of rustup's target where there is rustup, of Debian's package otherwise.
+# The simulator compiled for a page.
 WASM := $(TARGET)/wasm32-unknown-unknown/web/sojourn_web.wasm
 
 $(WASM): $(RUST_SOURCES)
-	command -v rustup >/dev/null && rustup target add --quiet wasm32-unknown-unknown || true
+	.ci/system nodejs npm wasm32
 	$(CARGO) build --quiet --profile web --target wasm32-unknown-unknown -p sojourn-web
 	touch $@
 

@@ -28,6 +28,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+WEB = ROOT / "out" / "web" / "sojourn.html"
 
 #: The sections, with the pages that come first in each; further pages of the folder follow by name.
 SECTIONS: Final = {
@@ -35,7 +36,7 @@ SECTIONS: Final = {
     "Guides": (
         "guides",
         [
-            *("access", "applications", "plans", "tune", "networks-that-change", "adaptive"),
+            *("browser", "access", "applications", "plans", "tune", "networks-that-change", "adaptive"),
             *("learning", "traces", "place", "real-programs", "real-applications", "gateway"),
             *("your-own-algorithm", "add-your-own"),
         ],
@@ -329,10 +330,20 @@ def _title(page: Path) -> str:
     return found[1]
 
 
+def page_of_browser(folder: Path) -> None:
+    """Add the page of `make web`, and a link to it, where it has been built."""
+    if not WEB.exists():
+        return
+    _write(folder / "web" / WEB.name, WEB.read_text())
+    guide = folder / "guides" / "browser.md"
+    guide.write_text(guide.read_text().replace("<!-- page -->", f"[Open the page](../web/{WEB.name})"))
+
+
 def sources(folder: Path) -> None:
     """Gather every page of the site."""
     site = Site(folder)
     site.gather()
+    page_of_browser(folder)
     for name, text in command_pages().items():
         _write(folder / "reference" / "commands" / f"{name}.md", text)
     for name, text in python_pages().items():

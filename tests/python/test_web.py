@@ -34,7 +34,7 @@ SCENARIOS = {
     "wlan": ["duration=3 s", "warm_up=1 s"],
 }
 node = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
-compiled = pytest.mark.skipif(not WASM, reason="SOJOURN_WASM names no simulator (make web)")
+compiled = pytest.mark.skipif(not Path(WASM).is_file(), reason="SOJOURN_WASM names no simulator (make web)")
 
 
 def trace(file: str) -> str:

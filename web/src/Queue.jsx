@@ -111,12 +111,12 @@ function State({ aqm, about, queue, flows }) {
           <table><caption>What {about.title} computes</caption><tbody>{lines.map(([what, value]) => <tr key={what}><th scope="row">{what}</th><td>{value}</td></tr>)}</tbody></table>
         </div>
       )}
-      {queue.turns.length > 0 && (
+      {queue.queues.length > 0 && (
         <div class="scroll" tabIndex="0" role="region" aria-label="Queues in the order of their turns">
           <table>
             <caption>Queues in the order of their turns</caption>
             <thead><tr><th scope="col">list</th><th scope="col">flow at the head</th><th scope="col">waiting</th><th scope="col">deficit</th></tr></thead>
-            <tbody>{queue.turns.map((turn, at) => (
+            <tbody>{queue.queues.map((turn, at) => (
               <tr key={at}><td>{turn.list}</td><td>{turn.flow === null ? "–" : <><span class="dot" style={{ background: tone(turn.flow) }} /> {named(flows, turn.flow)}</>}</td>
                 <td>{turn.packets} packets, {turn.bytes} B</td><td>{turn.deficit_bytes} B</td></tr>))}</tbody>
           </table>

@@ -59,7 +59,7 @@ pub type Internal<'a> = dyn FnMut(&'static str, f64) + 'a;
 
 /// A queue that takes turns with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ListedQueue {
     /// The list that it is in: `new` or `old` (RFC 8290, section 4.2), or `active` where there is one.
     pub list: &'static str,
     /// Bytes that it may still send before its turn ends; below 0 it owes them.
@@ -115,7 +115,7 @@ pub trait Discipline: Any + Send {
     fn internals(&mut self, now: Instant, rate: BitRate, visit: &mut Internal<'_>);
 
     /// Shows the queues that take turns, in the order of their turns; none where there is one queue, and none of CAKE's.
-    fn turns(&self, _visit: &mut dyn FnMut(Turn)) {}
+    fn listed_queues(&self, _visit: &mut dyn FnMut(ListedQueue)) {}
 
     /// What the algorithm did that no algorithm may: an answer of a plug-in that is none. What a run reports after it is of no use.
     fn fault(&self) -> Option<String> {

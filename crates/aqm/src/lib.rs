@@ -40,7 +40,8 @@ mod ticks;
 pub use config::{Config, ConfigError, FORMER_PRESETS, NEWEST_KERNEL};
 pub use context::{Counters, Cx, Observer, Random, Reason, Tally};
 pub use discipline::{
-    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, Order, Standalone, Turn,
+    About, Algorithm, Aqm, Backlog, Dequeued, Discipline, DropsAt, Excess, Fifo, Internal, ListedQueue, Order,
+    Standalone,
 };
 pub use dscp::Dscp;
 pub use link::framing::Framing;

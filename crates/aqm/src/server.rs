@@ -1,6 +1,7 @@
 use crate::schemes::pfifo::Pfifo;
 use crate::{
-    replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, Observer, Packet, Random, Reads, Turn,
+    replace, Backlog, Config, Counters, Cx, Dequeued, Discipline, Fifo, Internal, ListedQueue, Observer, Packet,
+    Random, Reads,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -137,9 +138,9 @@ impl<R: Random> Server<R> {
         self.discipline.internals(now, self.wire.rate(), visit);
     }
 
-    /// See [`Discipline::turns`].
-    pub fn turns(&self, visit: &mut dyn FnMut(Turn)) {
-        self.discipline.turns(visit);
+    /// See [`Discipline::listed_queues`].
+    pub fn listed_queues(&self, visit: &mut dyn FnMut(ListedQueue)) {
+        self.discipline.listed_queues(visit);
     }
 }
 

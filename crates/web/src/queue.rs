@@ -95,14 +95,14 @@ impl Watched {
     /// What waits now, its counts since the start, the scheme's internals, and the queues that take turns.
     pub fn state(&self, simulation: &mut Simulation) -> Value {
         let shown: Vec<&Waiting> = self.waiting.values().take(SHOWN).collect();
-        let mut turns = Vec::new();
-        simulation.turns_of(self.port, &mut |turn| {
-            turns.push(json!({
-                "list": turn.list,
-                "deficit_bytes": turn.deficit_bytes,
-                "packets": turn.backlog.packets,
-                "bytes": turn.backlog.bytes,
-                "flow": turn.flow.and_then(|hash| self.flows.get(&hash)),
+        let mut queues = Vec::new();
+        simulation.listed_queues_of(self.port, &mut |queue| {
+            queues.push(json!({
+                "list": queue.list,
+                "deficit_bytes": queue.deficit_bytes,
+                "packets": queue.backlog.packets,
+                "bytes": queue.backlog.bytes,
+                "flow": queue.flow.and_then(|hash| self.flows.get(&hash)),
             }));
         });
         json!({
@@ -112,7 +112,7 @@ impl Watched {
             "drops": self.drops,
             "marks": self.marks,
             "internals": self.internals(simulation),
-            "turns": turns,
+            "queues": queues,
             "rate_bit_s": simulation.rate_of(self.port).map(sojourn_units::BitRate::bit_s),
         })
     }

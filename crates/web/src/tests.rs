@@ -92,10 +92,10 @@ fn fair_queueing_shows_its_turns_with_the_flows_at_their_heads() {
     let scenario = page.scenario();
     page.ask(json!({"do": "open", "run": 1, "scenario": scenario, "task": task("fq_codel"), "watch": "x->y"}));
     let queue = page.ask(json!({"do": "watch", "run": 1, "steps": 0, "from_ns": 2_000_000_000_u64}))["queue"].clone();
-    let turns = queue["turns"].as_array().unwrap();
-    let packets: u64 = turns.iter().map(|turn| turn["packets"].as_u64().unwrap()).sum();
+    let queues = queue["queues"].as_array().unwrap();
+    let packets: u64 = queues.iter().map(|queue| queue["packets"].as_u64().unwrap()).sum();
     assert_eq!(packets, queue["waiting"].as_u64().unwrap());
-    let mut flows: Vec<u64> = turns.iter().filter_map(|turn| turn["flow"].as_u64()).collect();
+    let mut flows: Vec<u64> = queues.iter().filter_map(|queue| queue["flow"].as_u64()).collect();
     flows.sort_unstable();
     assert_eq!(flows, [0, 1]);
 }

@@ -37,7 +37,9 @@
 //! * tc-fq_codel(8).
 
 use crate::discipline::look;
-use crate::{Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, Packet, Parameters, Queue, Reads, Reason, Turn};
+use crate::{
+    Algorithm, Backlog, Cx, Dequeued, Discipline, Internal, ListedQueue, Packet, Parameters, Queue, Reads, Reason,
+};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -364,11 +366,11 @@ impl<A: Algorithm> Discipline for FairQueue<A> {
         look(&flow.aqm, now, rate, &flow.queue, visit);
     }
 
-    fn turns(&self, visit: &mut dyn FnMut(Turn)) {
+    fn listed_queues(&self, visit: &mut dyn FnMut(ListedQueue)) {
         for (list, rotation) in [("new", &self.new), ("old", &self.old)] {
             rotation.queues(&self.flows).for_each(|queue| {
                 let flow = queue.queue.head().map(|packet| packet.flow);
-                visit(Turn { list, deficit_bytes: queue.deficit, backlog: queue.backlog(), flow });
+                visit(ListedQueue { list, deficit_bytes: queue.deficit, backlog: queue.backlog(), flow });
             });
         }
     }

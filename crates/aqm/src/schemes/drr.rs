@@ -33,7 +33,7 @@ use crate::queues::fair::lists::{Flow, Rotation, NONE};
 use crate::queues::fattest::Fattest;
 use crate::queues::pool::{Chain, Pool};
 use crate::{
-    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, Order, Packet, Reason, Standalone, Turn,
+    About, Backlog, Cx, Dequeued, Discipline, DropsAt, Excess, Internal, ListedQueue, Order, Packet, Reason, Standalone,
 };
 use alloc::boxed::Box;
 use alloc::format;
@@ -207,11 +207,11 @@ impl Discipline for Drr {
         visit("fattest_bytes", fattest.map_or(0.0, |(_, bytes)| bytes as f64));
     }
 
-    fn turns(&self, visit: &mut dyn FnMut(Turn)) {
+    fn listed_queues(&self, visit: &mut dyn FnMut(ListedQueue)) {
         self.round.queues(&self.flows).for_each(|flow| {
             let backlog = Backlog { packets: flow.queue.len() as u64, bytes: flow.queue.bytes() };
             let head = self.pool.head(&flow.queue).map(|packet| packet.flow);
-            visit(Turn { list: "active", deficit_bytes: flow.deficit, backlog, flow: head });
+            visit(ListedQueue { list: "active", deficit_bytes: flow.deficit, backlog, flow: head });
         });
     }
 

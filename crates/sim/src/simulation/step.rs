@@ -193,9 +193,9 @@ impl Simulation {
     }
 
     /// Shows the queues that take turns at the network's port number `index`, as of the last packet.
-    pub fn turns_of(&self, index: usize, visit: &mut dyn FnMut(sojourn_aqm::Turn)) {
+    pub fn listed_queues_of(&self, index: usize, visit: &mut dyn FnMut(sojourn_aqm::ListedQueue)) {
         if let Some(PortRef::Port(port)) = self.net.places.get(index) {
-            self.net.ports.get(*port as usize).inspect(|port| port.server.turns(visit));
+            self.net.ports.get(*port as usize).inspect(|port| port.server.listed_queues(visit));
         }
     }
 

@@ -1,5 +1,5 @@
 use super::{Options, Simulation};
-use sojourn_units::Span;
+use sojourn_units::{Instant, Span};
 use std::sync::Arc;
 
 const DUMBBELL: &str = include_str!("../../../../python/sojourn/model/scenarios/dumbbell.toml");
@@ -146,6 +146,42 @@ fn a_connection_opens_before_its_stream_and_the_series_show_its_sender() {
     assert_eq!((cwnd[5], cwnd[19] > Some(10.0)), (Some(10.0), true));
     // CUBIC does not pace.
     assert!(!late.iter().any(|series| series.name.starts_with("pacing_rate_bit_s:")));
+}
+
+#[test]
+fn series_have_delays_of_flows_and_marks_of_a_queue_that_marks() {
+    let text = "name = \"marks\"\nduration = \"4 s\"\nwarm_up = \"1 s\"\n\
+        series = { interval = \"100 ms\", flows = true }\n\
+        links = [{ name = \"l\", from = \"a\", to = \"b\", rate = \"8 Mbit/s\", delay = \"5 ms\", under_test = true }]\n\
+        [[flows]]\nname = \"t\"\nfrom = \"a\"\nto = \"b\"\nstart = \"2 s\"\ntransport = { kind = \"tcp\", ecn = true }\n\
+        [[flows]]\nname = \"u\"\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"udp\", header = \"0 B\" }\n\
+        traffic = { kind = \"cbr\", rate = \"800 kbit/s\", packet_size = \"1000 B\" }\n";
+    let network = sojourn_scenario::load(text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let network = Arc::new(network.resolve().unwrap_or_else(|e| panic!("{e}")));
+    let scheme = Some("codel target 1ms interval 20ms ecn".parse().unwrap());
+    let options = Options { scheme, series: Some(Span::from_millis(100)), ..Options::default() };
+    let mut simulation = Simulation::new(network, options);
+    simulation.run_until(Instant::ZERO + Span::from_millis(2050));
+    let before = simulation.series_from(0);
+    simulation.run_until(simulation.end());
+    let rest = simulation.series_from(20);
+    let report = simulation.run().unwrap();
+    let of =
+        |series: &[super::Series], name: &str| series.iter().find(|one| one.name == name).map(|one| one.value.clone());
+    // 1000 B take 1 ms at 8 Mbit/s, and nobody else sends before 2 s: 5 + 1 ms, and the wire's framing, which TCP's queue only
+    // lengthens.
+    let delays = of(&report.series, "one_way_delay_ms:u[0]").unwrap();
+    assert!(delays[..20].iter().all(|delay| delay.is_some_and(|ms| (6.0..6.1).contains(&ms))), "{delays:?}");
+    assert!(delays[25..].iter().any(|delay| delay.is_some_and(|ms| ms > 7.0)), "{delays:?}");
+    // Marks of the measured time: 100 ms times the values after the warm-up.
+    assert_eq!(of(&before, "marks_packets_s"), None);
+    let marks = of(&report.series, "marks_packets_s").unwrap();
+    let sum: f64 = marks[10..].iter().flatten().sum();
+    let counted = report.metrics.get("marks_packets").flatten().unwrap();
+    assert!(counted > 0.0 && (sum * 0.1 - counted).abs() < 1e-6, "{sum} {counted}");
+    // The points on the way are the report's.
+    assert_eq!(of(&before, "queue_packets").unwrap(), of(&report.series, "queue_packets").unwrap()[..20]);
+    assert_eq!(of(&rest, "marks_packets_s").unwrap(), marks[20..]);
 }
 
 #[test]

@@ -27,6 +27,25 @@ fn deficit_round_robin_carries_the_deficit() {
 }
 
 #[test]
+fn queues_are_shown_in_the_order_of_their_turns() {
+    let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
+    offer(&mut host, &mut queue, 1, 1000, 3);
+    offer(&mut host, &mut queue, 2, 400, 1);
+    let shown = |queue: &FairQueue<Pfifo>| {
+        let mut all = Vec::new();
+        queue.listed_queues(&mut |one| all.push((one.list, one.flow, one.deficit_bytes, one.backlog.packets)));
+        all
+    };
+    assert_eq!(shown(&queue), [("new", Some(1), 1514, 3), ("new", Some(2), 1514, 1)]);
+    host.take(&mut queue);
+    host.take(&mut queue);
+    // A: 1514 - 2000 = -486; its turn ends only when it is asked again: then B is served, and A is old with 1028.
+    assert_eq!(shown(&queue), [("new", Some(1), -486, 1), ("new", Some(2), 1514, 1)]);
+    host.take(&mut queue);
+    assert_eq!(shown(&queue), [("new", None, 1114, 0), ("old", Some(1), 1028, 1)]);
+}
+
+#[test]
 fn a_queue_whose_deficit_is_exactly_used_up_has_ended_its_turn() {
     let (mut host, mut queue) = (DisciplineHost::new(), plain(|_| ()));
     let a = offer(&mut host, &mut queue, 1, 757, 3);
