@@ -1,4 +1,4 @@
-"""Writes the generated pages: metrics, algorithms, the scenario's keys; and Python's functions for traffic.
+"""Writes the generated pages: metrics, algorithms, the scenario's keys; Python's functions; the lessons' notebook.
 
 ``docs/generate.py`` writes them; ``docs/generate.py --check`` fails where a page is not what the library says.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import builders
+import lessons
 import pages
 
 from sojourn import _native
@@ -451,6 +452,7 @@ def contributing() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "../CONTRIBUTING.md": contributing,
+    f"../{lessons.NOTEBOOK}": lessons.notebook,
     f"../{builders.TRAFFIC}": builders.functions,
     f"../{builders.ELEMENTS}": builders.methods,
     f"../{builders.PACKAGE}": builders.exported,

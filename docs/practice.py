@@ -11,6 +11,7 @@ import io
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,41 @@ def block(text: str, language: str) -> str:
     return found.replace("{{", "{").replace("}}", "}")
 
 
+def waits() -> str:
+    """Delays under CoDel and FQ-CoDel, with one thing changed at a time."""
+    cases = []
+    for flows, rate, seconds, schemes in (
+        (4, 20, 120, ("codel", "fq_codel flows 1", "fq_codel")),
+        (20, 20, 60, ("codel", "fq_codel flows 1", "fq_codel", "fq_codel flows 65536", "fq_codel interval 20ms")),
+        (1, 1, 60, ("codel",)),
+    ):
+        net = sj.dumbbell(
+            flows=flows,
+            rate=sj.mbit_s(rate),
+            base_rtt=sj.ms(40),
+            duration=sj.s(seconds),
+            warm_up=sj.s(20 if seconds > 60 else 12),
+        )
+        cases += pages.sides(sj.compare(net, list(schemes), replicates=10, seed=1), str(flows), str(rate))
+
+    def drops_s(side: pages.Side) -> Iterable[float]:
+        runs = side.results.runs[side.results.runs["scheme"] == side.label]
+        found: Iterable[float] = runs["drops_packets"] / runs["measured_s"]
+        return found
+
+    return pages.measured(
+        ["flows", "Mbit/s", "scheme"],
+        cases,
+        [
+            ("delay (ms)", "sojourn_ms_mean", 1.0, 1),
+            ("delay, p99 (ms)", "sojourn_ms_p99", 1.0, 1),
+            ("queue, p99 (packets)", "queue_packets_p99", 1.0, 1),
+            ("loss (%)", "loss_ratio", 100.0, 2),
+            ("drops a second", drops_s, 1.0, 1),
+        ],
+    )
+
+
 def tutorial() -> dict[str, Any]:
     """What the tutorial's commands and its program print; the program draws the figure."""
     text = (DOCS / "templates" / "first-comparison.md.in").read_text(encoding="utf-8")
@@ -212,7 +248,14 @@ def tutorial() -> dict[str, Any]:
         for key, label in zip(("pfifo", "codel", "fq"), means.labels, strict=True)
     }
     # 3 ms and 5 ms of propagation; 228 bytes take 0.0912 ms at 20 Mbit/s and 0.0018 ms at 1 Gbit/s.
-    return {"first": first, "own": own, "printed": printed.getvalue(), "base": f"{8 + 0.0912 + 0.0018:.2f}", **delays}
+    return {
+        "first": first,
+        "own": own,
+        "printed": printed.getvalue(),
+        "base": f"{8 + 0.0912 + 0.0018:.2f}",
+        "waits": waits(),
+        **delays,
+    }
 
 
 PAGES: Pages = {

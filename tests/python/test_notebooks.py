@@ -16,8 +16,8 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 ALL = os.environ.get("SOJOURN_TEST_NOTEBOOKS") == "all"
 
 
-def test_there_are_three() -> None:
-    assert len(NOTEBOOKS) == 3
+def test_there_are_four() -> None:
+    assert len(NOTEBOOKS) == 4
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
