@@ -1,6 +1,7 @@
-// Makes the page: one HTML file with everything in it.
+// Makes the page: one HTML file with everything in it. Or the script of the live figures in reports.
 //
 //     node build.mjs SIMULATOR.wasm OUT.html
+//     node build.mjs --live OUT.js
 
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,11 +20,11 @@ if (!simulator || !out) {
 }
 
 /** A program and its style sheet as one text each. */
-async function bundled(entry, format) {
+async function bundled(entry, format, loader = {}) {
   const made = await build({
     entryPoints: [join(here, "src", entry)],
     bundle: true, minify: true, write: false, format, target: ["chrome100", "firefox113", "safari16.4"],
-    jsx: "automatic", jsxImportSource: "preact", outdir: "/", legalComments: "inline",
+    loader, jsx: "automatic", jsxImportSource: "preact", outdir: "/", legalComments: "inline",
   });
   const of = (ending) => made.outputFiles.filter((file) => file.path.endsWith(ending)).map((file) => file.text).join("\n");
   return { script: of(".js"), style: of(".css") };
@@ -31,6 +32,18 @@ async function bundled(entry, format) {
 
 /** Text for an element `script`, which ends at the first `</script`. */
 const held = (script) => script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+
+/** The licences of packages that a file contains, as a comment. */
+function licences(open, close, ...names) {
+  const all = names.map((name) => `${name}\n${text(here, "node_modules", name, "LICENSE").trim()}`);
+  return `${open}\nContains packages of others.\n\n${all.join("\n\n")}\n${close}\n`;
+}
+
+if (simulator === "--live") {
+  const { script } = await bundled("live.js", "iife", { ".css": "text" });
+  writeFileSync(out, `// Made by web/build.mjs of web/src/live.js.\n${licences("/*", "*/", "uplot")}${script}`);
+  process.exit(0);
+}
 
 const model = join(root, "python", "sojourn", "model");
 /** Texts of a folder of the library, by name. */
@@ -64,7 +77,7 @@ const html = `<!doctype html>
 <script>${held(page.script)}</script>
 </body>
 </html>
-`;
+${licences("<!--", "-->", "preact", "smol-toml", "uplot")}`;
 mkdirSync(dirname(out), { recursive: true });
 writeFileSync(out, html);
 console.log(`${out}: ${(html.length / 1e6).toFixed(2)} MB, ${(gzipSync(html, { level: 9 }).length / 1e6).toFixed(2)} MB compressed`);

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 import sojourn as sj
 from plans import small_plan
-from shared import small_network
+from shared import small_network, without_live_figures
 from sojourn import cli
 from sojourn.base import toml
 from sojourn.plan import dumps, execute
@@ -211,6 +211,7 @@ class _Elements(HTMLParser):
 
 def page(text: str) -> str:
     """Require a page without programs."""
+    text = without_live_figures(text)
     harmless(text)
     elements = _Elements()
     elements.feed(text)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from types import ModuleType
 
 import sojourn as sj
 from sojourn.studies.papers import documents, extension
+from sojourn.view.report import engine
 
 SCHEMES = ("pfifo limit 60p", "codel", "pie")
 REPLICATIONS = 4
@@ -32,6 +35,15 @@ def study(name: str, module: str) -> ModuleType:
     code = extension.package(documents.folder() / name)
     assert code
     return importlib.import_module(f"{code.__name__}.{module}")
+
+
+def without_live_figures(text: str) -> str:
+    """A report without the script of its live figures and their data, which must be those and nothing else."""
+    text = text.replace(f"<script>\n{engine.own('live.js')}\n</script>\n", "")
+    for data in re.findall(r'<script type="application/json" class="live">(.*?)</script>', text, flags=re.DOTALL):
+        assert "<" not in data
+        assert set(json.loads(data)) == {"t_s", "end_s", "warm_up_s", "schemes", "figures"}
+    return re.sub(r'<script type="application/json" class="live">.*?</script>', "", text, flags=re.DOTALL)
 
 
 def script(path: str) -> ModuleType:

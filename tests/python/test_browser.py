@@ -36,6 +36,25 @@ def browser(page: Path) -> Iterator[webdriver.Chrome]:
     driver.quit()
 
 
+def test_values_over_time_are_drawn_when_they_are_looked_at(browser: webdriver.Chrome, results: sj.Results) -> None:
+    folded = browser.find_element(By.CSS_SELECTOR, "details.live")
+    assert folded.is_displayed()
+    browser.execute_script("arguments[0].open = true", folded)
+    drawn = browser.execute_async_script(
+        "const done = arguments[0], look = () => {"
+        " const all = [...document.querySelectorAll('details.live figure')];"
+        " if (all.length < 4) return setTimeout(look, 50);"
+        " const title = (one) => one.querySelector('figcaption').innerText;"
+        " done(all.map((one) => [title(one), one.querySelector('canvas').width > 200])); };"
+        " look()"
+    )
+    titles = ["Queue (packets)", "Queueing delay (ms)", "Goodput of all flows (Mbit/s)", "Drops (packets/s)"]
+    assert drawn == [[title, True] for title in titles]
+    legend = browser.find_element(By.CSS_SELECTOR, "details.live .u-legend").text
+    assert all(label.split(" ")[0] in legend for label in results.labels)
+    browser.execute_script("arguments[0].open = false", folded)
+
+
 def test_nothing_is_wrong_on_the_console(browser: webdriver.Chrome) -> None:
     assert browser.get_log("browser") == []
 
@@ -61,7 +80,7 @@ def test_the_tables_show_the_runs_numbers(browser: webdriver.Chrome, results: sj
 
 
 def test_the_pictures_are_drawn(browser: webdriver.Chrome, results: sj.Results) -> None:
-    figures = browser.find_elements(By.CSS_SELECTOR, "figure")
+    figures = browser.find_elements(By.CSS_SELECTOR, "figure[id]")
     assert len(figures) == 5
     for figure in figures:
         (picture,) = [one for one in figure.find_elements(By.CSS_SELECTOR, "svg") if one.is_displayed()]

@@ -316,12 +316,13 @@ def test_an_escaped_text_does_not_act(name: str) -> None:
     made = {
         "latex": escape.latex(name), "csv": escape.csv(name), "markdown": escape.markdown(name),
         "html": escape.html(name), "svg": escape.svg(name), "terminal": escape.terminal(name),
-        "Stdout": out.getvalue(),
+        "Stdout": out.getvalue(), "script_data": escape.script_data(name, "live"),
     }  # fmt: skip
     assert made.keys() == set(escape.__all__)
     for text_ in made.values():
         hostile.harmless(text_)
     assert "\n" not in made["latex"] + made["csv"] + made["markdown"] + made["terminal"]
+    assert made["script_data"].count("<") == 2
     hostile.cells([[made["csv"]]])
     assert "|" not in made["markdown"].replace("\\|", "")
 

@@ -1,10 +1,9 @@
 import { cloneElement } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import { plotted } from "./plot.js";
 import { digits } from "./stats.js";
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const SYNC = uPlot.sync("time");
 
 /** A chart over time. `lines` has label, values, side and whether it is dashed. */
 function Chart({ title, unit, t, lines, end, warmUp, rank, dark }) {
@@ -15,44 +14,13 @@ function Chart({ title, unit, t, lines, end, warmUp, rank, dark }) {
   wanted.current = [t, ...lines.map((line) => line.values)];
 
   const make = () => {
-    const box = place.current;
-    const axis = { stroke: color("--text"), grid: { stroke: color("--grid"), width: 1 }, ticks: { stroke: color("--grid") }, font: "12px system-ui" };
-    const chart = new uPlot({
-      width: box.clientWidth,
-      height: 190,
-      cursor: { sync: { key: SYNC.key }, y: false },
-      legend: { live: true },
-      scales: { x: { time: false, range: () => [0, end] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [{ ...axis, size: 34, values: (_, all) => all.map((value) => `${value} s`) }, { ...axis, size: 56, values: (_, all) => all.map((value) => digits(value, 3)) }],
-      series: [
-        { label: "time", value: (_, value) => (value === null ? "–" : `${digits(value, 4)} s`) },
-        ...lines.map((line) => ({
-          label: line.label,
-          stroke: color(line.tone),
-          width: 1.8,
-          dash: line.dash ? [6, 4] : undefined,
-          spanGaps: false,
-          points: { show: false },
-          value: (_, value) => (value === null || value === undefined ? "–" : `${digits(value, 4)} ${unit}`),
-        })),
-      ],
-      hooks: {
-        drawClear: [(self) => {
-          // The warm-up is not measured.
-          const { ctx, bbox } = self;
-          const edge = self.valToPos(warmUp, "x", true);
-          ctx.fillStyle = color("--shade");
-          ctx.fillRect(bbox.left, bbox.top, Math.max(0, edge - bbox.left), bbox.height);
-        }],
-      },
-    }, wanted.current, box);
+    const tones = { text: color("--text"), grid: color("--grid"), shade: color("--shade") };
+    const drawn = lines.map((line) => ({ ...line, stroke: color(line.tone) }));
+    const { chart, remove } = plotted(place.current, { unit, lines: drawn, end, warmUp, tones, values: wanted.current });
     plot.current = chart;
-    const seen = new ResizeObserver(() => chart.setSize({ width: box.clientWidth, height: 190 }));
-    seen.observe(box);
     return () => {
-      seen.disconnect();
-      chart.destroy();
       plot.current = null;
+      remove();
     };
   };
   useEffect(() => {

@@ -7,12 +7,13 @@ of the functions write a control character as ``\u001b``.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final, TextIO
 
 from sojourn.base.wording import line, visible
 
-__all__ = ["Stdout", "csv", "html", "latex", "markdown", "svg", "terminal"]
+__all__ = ["Stdout", "csv", "html", "latex", "markdown", "script_data", "svg", "terminal"]
 
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -49,6 +50,22 @@ def csv(value: Any) -> Any:
         return value
     text = line(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) and not _QUANTITY.fullmatch(text.strip()) else text
+
+
+def script_data(value: Any, kind: str) -> Any:
+    r"""Return data for a script of the same page as an element, whose class is ``kind``.
+
+    An element ``script`` ends at the first ``</script``, wherever that is, so there is no ``<`` in it.
+
+    Examples
+    --------
+    >>> print(script_data({"a": "</script>"}, "live"))
+    <script type="application/json" class="live">{"a":"\u003c/script>"}</script>
+    """
+    from markupsafe import Markup
+
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", r"\u003c")
+    return Markup(f'<script type="application/json" class="{html(kind)}">{text}</script>')  # noqa: S704 - JSON
 
 
 def markdown(text: object) -> str:

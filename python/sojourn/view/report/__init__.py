@@ -1,4 +1,4 @@
-"""Pages: each one a self-contained HTML file that needs no network and no JavaScript."""
+"""Pages: each one an HTML file that needs no network, and without JavaScript lacks only live figures."""
 
 from __future__ import annotations
 

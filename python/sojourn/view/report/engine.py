@@ -22,6 +22,7 @@ def page(
     lead: str = "",
     top: Sequence[object] = (),
     facts: Iterable[tuple[str, object]] = (),
+    is_live: bool = False,
 ) -> str:
     """Return a page; one of four sections and more has contents.
 
@@ -31,6 +32,8 @@ def page(
         Of pages, beside the project's name above the title.
     top
         Parts between this and the facts, which are names and values.
+    is_live
+        It has live figures, which a script draws; without JavaScript a page lacks only these.
     """
     every = [*sections]
     return (
@@ -45,7 +48,8 @@ def page(
             lead=lead,
             top=top,
             facts=[*facts],
-            style=_style(),
+            style=own("style.css"),
+            script=own("live.js") if is_live else "",
         )
     )
 
@@ -69,6 +73,7 @@ def _environment() -> Environment:
 
 
 @cache
-def _style() -> Markup:
-    text = (resources.files("sojourn.view") / "report" / "style.css").read_text(encoding="utf-8")
+def own(name: str) -> Markup:
+    """Return a file of this folder: the style sheet, or the script of live figures."""
+    text = (resources.files("sojourn.view") / "report" / name).read_text(encoding="utf-8")
     return Markup(text)  # noqa: S704 - our own file

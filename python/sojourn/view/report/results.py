@@ -10,7 +10,7 @@ from markupsafe import Markup
 from sojourn.model.scheme import Scheme
 from sojourn.results import groups, metrics, text
 from sojourn.view.figures import FIGURES, MANY
-from sojourn.view.report import real, svg
+from sojourn.view.report import live, real, svg
 from sojourn.view.report.context import (
     again,
     command,
@@ -25,10 +25,13 @@ from sojourn.view.report.context import (
     summary_table,
 )
 from sojourn.view.report.engine import notebook, page
-from sojourn.view.report.sections import Drawing, Section, items, joined, note, prose, tag
+from sojourn.view.report.sections import Details, Drawing, Section, items, joined, note, prose, tag
 
 if TYPE_CHECKING:
     from sojourn.results.results import Results
+
+OVER_TIME: Final = "queue_over_time"
+"""The figure below which live figures are."""
 
 TELEPHONE: Final = 3.3
 """Width in inches of the pictures for narrow screens: its text of 8 points is some 12 pixels at 390 pixels."""
@@ -190,7 +193,8 @@ def _sections(results: Results, drawn: Mapping[str, Drawing]) -> Iterator[Sectio
     for one in FIGURES:
         if one.section and one.name in drawn:
             name, title, link = one.section
-            yield Section(name, title, (), (drawn[one.name],), link=link)
+            over_time = [at] if one.name == OVER_TIME and (at := live.figures(results)) else []
+            yield Section(name, title, (), (drawn[one.name], *over_time), link=link)
     if phases := phase_tables(results):
         parts = [prose("Changes divide the run into phases. These are the statistics of each; all phases of one name "
                        "count together.")]  # fmt: skip
@@ -253,15 +257,18 @@ def render(results: Results) -> str:
     count = len(results.schemes)
     title = results.name if results.kind == "run" else f"{results.name}: {count} scheme{'s' * (count > 1)} compared"
     drawn, meta = figures(results), results.meta
+    sections = [*_sections(results, drawn)]
+    is_live = any(isinstance(part, Details) and part.kind == live.KIND for one in sections for part in one.parts)
     verdict = groups.verdict(results)
     where = f", run on {meta['platform']}, Python {meta['python']}" if meta.get("platform") else ""
     return page(
         title,
-        _sections(results, drawn),
+        sections,
         lead=str(results.scenario.get("description") or ""),
         top=[*([tag("p", verdict, kind="verdict")] if verdict else []), *_some(drawn, "groups")],
         facts=facts(results),
         made=f"{results.build}{where}",
+        is_live=is_live,
     )
 
 
