@@ -65,7 +65,7 @@ pub fn check(name: &str) -> Result<Vec<Part>, String> {
         },
         Part {
             name: "a loaded link",
-            scope: "200000 packets at 20 Mbit/s, load 0.6 and 1.5 by turns".into(),
+            scope: "200000 packets at 20 Mbit/s, load alternating between 0.6 and 1.5".into(),
             violation: loaded(&default),
         },
     ];

@@ -448,8 +448,8 @@ class ResultData:
         """Return each scheme's p-value of its difference to a baseline, corrected for their number (Holm).
 
         The family is one metric's differences of all other schemes to the baseline, in all results of
-        :attr:`family`. If values below 0.05 count as significant, the probability of any false finding in this family
-        is at most 5 %.
+        :attr:`family`. If values below 0.05 count as significant, the chance of even one false positive in this
+        family is at most 5 %.
         """
         base = self.labels[0] if baseline is None else self._known(baseline)
         others = [label for label in self.labels if label != base]

@@ -51,7 +51,7 @@ CLASSES: Final = (
                       reading("flow_completion_s_mean", level=1, group="short")))),
     Class("unequal RTTs", "two flows, of 100 ms and of 5 to 560 ms (6.2)", "6.2",
           (*_WORST, (Criterion("ratio of goodputs", lower=True), unequal))),
-    Class("changing rate", "100 and 10 Mbit/s by turns of 20 s (8.2.6)", "8.2.6-1",
+    Class("changing rate", "alternates between 100 and 10 Mbit/s every 20 s (8.2.6)", "8.2.6-1",
           ((_TAIL, reading(_P99, phase="10 Mbit/s")), (_CARRIED, reading(GOODPUT, 1e-6, phase="100 Mbit/s")))),
     Class("calls", "calls beside web, video and bulk (9.1)", "9.1",
           ((Criterion("delay variation of the call, p99 (ms)", lower=True),

@@ -424,8 +424,8 @@ def _cost(whole: Characterisation, number: str) -> Section:
         (label, metrics.shown(cost.ns_a_packet), f"{cost.bytes_a_flow:.0f}") for label, cost in whole.costs.items()
     ]
     text = (
-        "CPU time a packet above that of tail drop: five runs by turns on this machine, 20 Poisson flows at 90 % of "
-        "200 Mbit/s, so that both schemes see the same packets.",
+        "CPU time a packet above that of tail drop: five alternating runs on this machine, 20 Poisson flows at 90 % "
+        "of 200 Mbit/s, so that both schemes see the same packets.",
         "Memory a flow: growth of the process from 100 to 10,000 flows at 50 % load, less that under tail drop. "
         "Values below some 30 B are noise.",
     )

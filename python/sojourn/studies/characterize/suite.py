@@ -265,7 +265,7 @@ def _varying_congestion(setting: Setting, _warm_up_s: float) -> dict[str, Any]:
         {"at": f"{2 * _PHASE_S} s", "every": every, "start": ["heavy"], "phase": "heavy"},
         {"at": every, "every": every, "stop": ["medium", "heavy"], "phase": "mild"},
     ]
-    what = "mild, medium and heavy congestion by turns of 20 s"
+    what = "mild, medium and heavy congestion, each for 20 s in turn"
     groups = [Group(name, count) for name, count in counts.items()]
     # A whole turn does not count; then whole turns.
     return of("levels", what, *groups, measured_s=6 * _PHASE_S, changes=changes)(setting, 3 * _PHASE_S)
@@ -277,7 +277,7 @@ def _varying_capacity(turn_s: float, warm_up_s: float) -> Build:
         {"at": "0 s", "every": every, "link": "bottleneck", "rate": "100 Mbit/s", "phase": "100 Mbit/s"},
         {"at": f"{turn_s:g} s", "every": every, "link": "bottleneck", "rate": "10 Mbit/s", "phase": "10 Mbit/s"},
     ]
-    what = f"long NewReno flows; the capacity is 100 and 10 Mbit/s by turns of {turn_s:g} s"
+    what = f"long NewReno flows; the capacity alternates between 100 and 10 Mbit/s every {turn_s:g} s"
     return lambda setting, _: of(
         "capacity", what, mild("bulk"), measured_s=max(setting.measured_s, 80.0), changes=changes
     )(setting, warm_up_s)
@@ -394,12 +394,12 @@ SUITE: Final = (
         _varying_congestion, settles=False, phases=True, metrics=_LOSSES,
     ),
     Scenario(
-        "8.2.6-1", "must", "Varying capacity, turns of 20 s",
-        "How does the queue follow when the capacity is 100 and 10 Mbit/s by turns of 20 s?",
+        "8.2.6-1", "must", "Varying capacity, every 20 s",
+        "How does the queue follow when the capacity alternates between 100 and 10 Mbit/s every 20 s?",
         _varying_capacity(20.0, 40.0), settles=False, phases=True, rate_mbit_s=100.0,
     ),
     Scenario(
-        "8.2.6-2", "must", "Varying capacity, turns of 100 ms",
+        "8.2.6-2", "must", "Varying capacity, every 100 ms",
         "And when it changes every 100 ms?",
         _varying_capacity(0.1, 40.0), settles=False, phases=True, rate_mbit_s=100.0,
     ),
