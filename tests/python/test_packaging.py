@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from shared import script
 from sojourn import cli
 from sojourn.base import core
 from sojourn.cli import completion, manual
@@ -253,3 +255,27 @@ def test_a_crate_without_doctests_has_no_examples() -> None:
         for file in crate.glob("src/**/*.rs"):
             fences = re.findall(r"^\s*//[/!] ```(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
             assert set(fences[::2]) <= {"text"}, file
+
+
+def test_addresses_are_written_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("packaging/address.py")
+    assert subprocess.run([sys.executable, ROOT / "packaging/address.py", "--check"], check=False).returncode == 0
+    none = {"repository": "", "site": "", "contact": ""}
+    given = {
+        "repository": "https://git.test/sojourn",
+        "site": "https://sojourn.test/",
+        "contact": "people@sojourn.test",
+    }
+    texts = {str(path.relative_to(ROOT)): text for path, text in module.texts(given).items()}
+    assert tomllib.loads(texts["Cargo.toml"])["workspace"]["package"]["repository"] == given["repository"]
+    assert tomllib.loads(texts["crates/sim/Cargo.toml"])["package"]["repository"] == {"workspace": True}
+    urls = {"Repository": given["repository"], "Documentation": given["site"]}
+    assert tomllib.loads(texts["pyproject.toml"])["project"]["urls"] == urls
+    cited = yaml.safe_load(texts["CITATION.cff"])
+    assert (cited["repository-code"], cited["url"]) == (given["repository"], given["site"])
+    assert all(given["contact"] in texts[name] for name in ("SECURITY.md", "CODE_OF_CONDUCT.md"))
+    # And back: what is written is found again, and nothing of it stays.
+    monkeypatch.setattr(Path, "read_text", lambda path, *_, **__: texts.get(str(path.relative_to(ROOT)), ""))
+    back = {str(path.relative_to(ROOT)): text for path, text in module.texts(none).items()}
+    monkeypatch.undo()
+    assert back == {name: (ROOT / name).read_text() for name in back}
