@@ -16,6 +16,8 @@ PYTHON_SOURCES := python papers crosscheck tests docs benches packaging examples
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Of `make wheels`: Rust's names.
+WHEELS := $(foreach library,gnu musl,$(foreach machine,x86_64 aarch64,$(machine)-unknown-linux-$(library)))
 # One Cargo profile for all that is tested, so that it shares its crates: .ci/run sets "ci". Without one, Rust's tests have Cargo's
 # profile "test", and extension module and sojournd the profile "native"; both build again in seconds.
 PROFILE ?=
@@ -30,7 +32,7 @@ NATIVE := $(STAMPS)/native$(addprefix -,$(PROFILE))
 # The build of sojournd with DPDK in it, beside the one without.
 SOJOURND_DPDK := $(abspath $(TARGET))/dpdk/sojournd
 
-.PHONY: help demo sojournd test web-checked native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device web wheel sdist completions deb format clean system-demo system-test system-fuzz system-service
+.PHONY: help demo sojournd test web-checked native venv instructions test-service fuzz quick lint types deny sanitize soak mutations docs site bench bench-device web wheel wheels sdist completions deb release format clean system-demo system-test system-fuzz system-service
 
 help:
 	@echo 'make demo    five schemes on a home network; prints a conclusion and the path of a report'
@@ -51,9 +53,11 @@ help:
 	@echo 'make site    the documentation site in out/site'
 	@echo 'make web     the simulator as a page for the browser, one file: out/web/sojourn.html; needs Node.js and the target wasm32-unknown-unknown'
 	@echo 'make wheel   a wheel with sojournd in dist/, for Linux with glibc 2.28 or later'
+	@echo 'make wheels  those for every Linux: x86-64 and ARM, glibc and musl'
 	@echo 'make sdist   a source distribution in dist/'
 	@echo 'make completions  completion for bash, zsh and fish and manual pages, in out/share'
 	@echo 'make deb     a Debian package of sojournd in dist/'
+	@echo 'make release  what a release needs, checked, in dist/; DRY_RUN=1 prints what is still open'
 
 demo: native
 	$(BIN)/sojourn demo $(DEMO_OPTIONS)
@@ -164,6 +168,10 @@ web: $(WASM) web/node_modules
 wheel: native $(STAMPS)/dev
 	$(BIN)/python packaging/wheel.py
 
+wheels: native $(STAMPS)/dev
+	rustup target add $(WHEELS)
+	for target in $(WHEELS); do $(BIN)/python packaging/wheel.py --target $$target; done
+
 sdist: $(STAMPS)/dev
 	$(BIN)/python packaging/wheel.py --sdist
 
@@ -174,6 +182,9 @@ completions: native
 deb:
 	$(CARGO) build --release --quiet -p sojourn-device
 	packaging/deb $(TARGET)/release/sojournd
+
+release: wheels sdist deb
+	$(BIN)/python packaging/release.py $(if $(DRY_RUN),--dry-run)
 
 clean:
 	rm -rf target fuzz/target $(VENV) dist out python/sojourn/_native*.so

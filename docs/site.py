@@ -3,6 +3,7 @@
     python docs/site.py                  the site in out/site
     python docs/site.py --out FOLDER     elsewhere
     python docs/site.py --sources        the gathered pages alone, in out/site-sources
+    python docs/site.py --version 0.1.0  the site in out/site/0.1.0, and a page that lists the versions
 
 Pages of ``docs`` are joined by those beside the sources that they link to (the published studies, the design), a page
 for each command and a page for each public module of Python. A link that leads nowhere, a page without a place, and
@@ -19,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -355,9 +357,18 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def build(gathered: Path, out: Path) -> int:
-    """Build the site and return the status of MkDocs."""
+def build(gathered: Path, out: Path, version: str | None = None) -> int:
+    """Build the site, of a version or of these sources, and return the status of MkDocs."""
     text = (DOCS / "mkdocs.yml").read_text()
+    at = tomllib.loads((ROOT / "packaging" / "address.toml").read_text())
+    if at["site"]:
+        text = text.replace('site_url: ""', f'site_url: "{at["site"]}{f"{version}/" if version else ""}"')
+    if at["repository"]:
+        # Not `repo_url`, for which the theme asks another host.
+        link = (
+            f"  social:\n    - {{ icon: material/source-repository, link: '{at['repository']}', name: Repository }}\n"
+        )
+        text = text.replace("extra:\n", "extra:\n" + link)
     text = text.replace("@PYTHON@", str(ROOT / "python")).replace("@DOCS@", str(DOCS))
     paths = {"docs_dir": str(gathered), "site_dir": str(out), "nav": navigation(gathered)}
     config = gathered.parent / f"{gathered.name}.yml"
@@ -369,6 +380,24 @@ def build(gathered: Path, out: Path) -> int:
     if not status:
         mend_search(out)
     return status
+
+
+def list_versions(folder: Path) -> None:
+    """Write the page that lists the versions in a folder, and one of the name `latest` that leads to the newest."""
+
+    def age(name: str) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", name)]
+
+    names = [path.parent.name for path in folder.glob("*/index.html") if path.parent.name != "latest"]
+    names.sort(key=age, reverse=True)
+    head = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Sojourn: versions of the documentation</title>'
+    )
+    rows = "".join(f'<li><a href="{name}/index.html">{name}</a></li>' for name in names)
+    _write(folder / "index.html", f"{head}<h1>Sojourn: versions of the documentation</h1><ul>{rows}</ul></html>\n")
+    newest = f"../{names[0]}/index.html"
+    leads = f'{head}<meta http-equiv="refresh" content="0; url={newest}"><a href="{newest}">{names[0]}</a></html>\n'
+    _write(folder / "latest" / "index.html", leads)
 
 
 def mend_search(out: Path) -> None:
@@ -393,16 +422,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "site")
     parser.add_argument("--sources", action="store_true")
+    parser.add_argument("--version")
     options = parser.parse_args()
+    out = options.out.resolve() / (options.version or "")
     gathered = options.out.resolve().with_name(options.out.name + "-sources")
     try:
         sources(gathered)
-        status = 0 if options.sources else build(gathered, options.out.resolve())
+        status = 0 if options.sources else build(gathered, out, options.version)
     except SiteError as error:
         print(f"site: {error}", file=sys.stderr)
         return 1
     if not status and not options.sources:
-        print(options.out / "index.html")
+        if options.version:
+            list_versions(options.out.resolve())
+        print(out / "index.html")
     return status
 
 

@@ -1,15 +1,17 @@
-"""Build the wheel: the Python package, the program sojournd, their manual pages and their completions.
+"""Build a wheel: the Python package, and on Linux the program sojournd, manual pages and completions.
 
-    packaging/wheel.py                 a wheel in dist/
+    packaging/wheel.py                 a wheel for this machine in dist/
+    packaging/wheel.py --target NAME   for another one: a target of Rust (`rustup target add NAME`), see TARGETS
     packaging/wheel.py --out FOLDER    elsewhere
     packaging/wheel.py --pgo           optimised with the profile of `packaging/pgo.py`; takes twice the time
     packaging/wheel.py --sdist         the source distribution instead
     packaging/wheel.py --beside FILE   manual pages and completions alone, of a built sojournd, in FOLDER/share
 
-Module and program are linked by zig (PyPI's ``ziglang`` and ``cargo-zigbuild``) against the symbols of glibc 2.28, of
-2018: manylinux_2_28. The module has Python's stable ABI: one wheel for Python 3.11 and later. The program is built
-without DPDK. Where rustc's LLVM tools are not installed (`rustup component add llvm-tools`), `--pgo` builds without a
-profile, and a message says so.
+Module and program for Linux are linked by zig (PyPI's ``ziglang`` and ``cargo-zigbuild``), with glibc against the
+symbols of version 2.28, of 2018: manylinux_2_28. For other systems maturin builds the module alone with what is
+installed there, because sojournd needs Linux (`.github/workflows/wheels.yml`). The module has Python's stable ABI:
+one wheel for Python 3.11 and later. The program is built without DPDK. Where rustc's LLVM tools are not installed
+(`rustup component add llvm-tools`), `--pgo` builds without a profile, and a message says so.
 """
 
 from __future__ import annotations
@@ -28,6 +30,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 GLIBC = "2.28"
 NAME = "sojournd"
+#: Targets of Rust that zig links, with the tag of the wheel.
+TARGETS = {
+    f"{machine}-unknown-linux-{library}": tag
+    for machine in ("x86_64", "aarch64")
+    for library, tag in (("gnu", f"manylinux_{GLIBC.replace('.', '_')}"), ("musl", "musllinux_1_2"))
+}
+#: This machine's; "" where zig is not used.
+HOST = f"{platform.machine()}-unknown-linux-gnu" if sys.platform == "linux" else ""
 #: Exit status of `packaging/pgo.py` where llvm-profdata is missing.
 NO_TOOL = 77
 
@@ -61,35 +71,34 @@ def learn() -> str:
     return done.stdout.partition("RUSTFLAGS=")[2].strip()
 
 
-def program(flags: str) -> Path:
-    """Build sojournd and return where it is."""
-    target = f"{platform.machine()}-unknown-linux-gnu"
-    call(
-        "cargo",
-        "zigbuild",
-        "--locked",
-        "--quiet",
-        "--release",
-        "--target",
-        f"{target}.{GLIBC}",
-        "-p",
-        "sojourn-device",
-        flags=flags,
-    )
+def program(target: str, flags: str) -> Path:
+    """Build sojournd for a target and return where it is."""
+    zig = f"{target}.{GLIBC}" if target.endswith("-gnu") else target
+    words = ("cargo", "zigbuild", "--locked", "--quiet", "--release", "--target", zig, "-p", "sojourn-device")
+    call(*words, flags=flags)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / target / "release" / NAME
 
 
-def module(folder: Path, flags: str) -> Path:
+def module(target: str, folder: Path, flags: str) -> Path:
     """Build the wheel with the compiled module and return where it is."""
-    tag = f"manylinux_{GLIBC.replace('.', '_')}"
-    words = ("maturin", "build", "--locked", "--quiet", "--release", "--zig", "--compatibility", tag, "--out", folder)
+    words = ["maturin", "build", "--locked", "--quiet", "--release", "--out", folder]
+    words += ["--target", target] if target else []
+    words += ["--zig", "--compatibility", TARGETS[target]] if target in TARGETS else []
     call(*words, flags=flags)
     [wheel] = folder.glob("*.whl")
     return wheel
 
 
-def beside(device: Path) -> dict[str, tuple[bytes, int]]:
-    """Return the files that are installed beside the package: place below ``.data``, contents and mode."""
+def beside(device: Path, runs: Path | None = None) -> dict[str, tuple[bytes, int]]:
+    """Return the files that are installed beside the package: place below ``.data``, contents and mode.
+
+    Parameters
+    ----------
+    device
+        The program sojournd.
+    runs
+        One that runs on this machine, which writes the manual page and completions; by default the same.
+    """
 
     def said(*words: str | Path) -> bytes:
         extra = {"PYTHONPATH": str(ROOT / "python")}
@@ -97,7 +106,7 @@ def beside(device: Path) -> dict[str, tuple[bytes, int]]:
 
     sojourn: tuple[str, ...] = (sys.executable, "-m", "sojourn")
     files = {f"scripts/{NAME}": (device.read_bytes(), 0o755)}
-    for name, command in (("sojourn", sojourn), (NAME, (str(device),))):
+    for name, command in (("sojourn", sojourn), (NAME, (str(runs or device),))):
         files[f"data/share/man/man1/{name}.1"] = said(*command, "manual"), 0o644
         for shell, place in (
             ("bash", f"bash-completion/completions/{name}"),
@@ -149,6 +158,7 @@ def main() -> int:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--target", default=HOST, help=f"one of {', '.join(TARGETS)}, or another target of Rust")
     parser.add_argument("--sdist", action="store_true")
     parser.add_argument("--pgo", action="store_true")
     parser.add_argument("--beside", type=Path, metavar="FILE")
@@ -164,10 +174,14 @@ def main() -> int:
                 place.write_bytes(content)
         return 0
     flags = learn() if options.pgo else ""
-    device = program(flags)
-    call(sys.executable, ROOT / "packaging" / "notices.py", "--linked", device)
     with tempfile.TemporaryDirectory() as folder:
-        print(join(module(Path(folder), flags), beside(device), options.out))
+        files: dict[str, tuple[bytes, int]] = {}
+        if options.target in TARGETS:
+            device = program(options.target, flags)
+            call(sys.executable, ROOT / "packaging" / "notices.py", "--linked", device)
+            foreign = options.target.partition("-")[0] != platform.machine()
+            files = beside(device, program(HOST, flags) if foreign else device)
+        print(join(module(options.target, Path(folder), flags), files, options.out))
     return 0
 
 

@@ -230,4 +230,4 @@ def test_the_guides_agents_train() -> None:
 def test_without_gymnasium_the_error_names_the_extra() -> None:
     code = "import sys; sys.modules['gymnasium'] = None\nfrom sojourn import gym\ngym.Episodes\ngym.Environment"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.strip().endswith('ImportError: Gymnasium is not installed: pip install "sojourn[gym]"')
+    assert done.stderr.strip().endswith("ImportError: Gymnasium is not installed: python -m pip install gymnasium")

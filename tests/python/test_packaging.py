@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from shared import script
 from sojourn import cli
 from sojourn.base import core
 from sojourn.cli import completion, manual
@@ -123,6 +125,54 @@ def test_the_workflow_calls_what_ci_has() -> None:
     assert all((ROOT / name).is_file() for name in called)
     # YAML reads the key "on" as true.
     assert {"push", "pull_request", "schedule", "workflow_dispatch"} == set(workflow[True])
+
+
+def test_wheels_of_every_target_are_built() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/wheels.yml").read_text())
+    targets = {one["target"] for one in workflow["jobs"]["linux"]["strategy"]["matrix"]["include"]}
+    assert targets == set(script("packaging/wheel.py").TARGETS)
+    made = subprocess.run(["make", "-n", "wheels"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert set(made.split("rustup target add ")[1].splitlines()[0].split()) == targets
+
+
+def test_a_release_names_what_is_open_and_ends_at_the_first_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    module = script("packaging/release.py")
+    assert module.check_version(tmp_path) == core.version()
+    monkeypatch.setattr(
+        sys, "argv", ["release.py", "--dry-run", "--only", "wheels", "--dist", str(tmp_path / "dist")]
+    )
+    assert module.main() == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"open  wheels      dist/sojourn-{core.version()}-*.whl is missing: make wheel [")
+    assert said.endswith("Not ready: what is open above is needed for a release.\n")
+    monkeypatch.setattr(sys, "argv", [word for word in sys.argv if word != "--dry-run"])
+    with pytest.raises(module.ReleaseError, match=r"^wheels: dist/sojourn-.*make wheel$"):
+        module.main()
+    # What is wrong in itself is no matter of the time.
+    monkeypatch.setattr(module, "version", lambda: "9.9.9")
+    monkeypatch.setattr(sys, "argv", ["release.py", "--dry-run", "--only", "version"])
+    with pytest.raises(module.ReleaseError, match=r"the version in CITATION.cff is .*; allowed: 9\.9\.9$"):
+        module.main()
+
+
+def test_provenance_and_sums_name_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    (tmp_path / "crates").mkdir()
+    (tmp_path / "crates" / "a.crate").write_bytes(b"a")
+    (tmp_path / "b.whl").write_bytes(b"b")
+    script("packaging/release.py").write_provenance(tmp_path)
+    statement = json.loads((tmp_path / "provenance.json").read_text())
+    # From `printf a | sha256sum`.
+    digest = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+    assert {"name": "crates/a.crate", "digest": {"sha256": digest}} in statement["subject"]
+    assert len(statement["subject"]) == 2
+    done = subprocess.run(
+        ["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    assert done.stdout.count(": OK") == 3
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
@@ -253,3 +303,27 @@ def test_a_crate_without_doctests_has_no_examples() -> None:
         for file in crate.glob("src/**/*.rs"):
             fences = re.findall(r"^\s*//[/!] ```(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
             assert set(fences[::2]) <= {"text"}, file
+
+
+def test_addresses_are_written_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("packaging/address.py")
+    assert subprocess.run([sys.executable, ROOT / "packaging/address.py", "--check"], check=False).returncode == 0
+    none = {"repository": "", "site": "", "contact": ""}
+    given = {
+        "repository": "https://git.test/sojourn",
+        "site": "https://sojourn.test/",
+        "contact": "people@sojourn.test",
+    }
+    texts = {str(path.relative_to(ROOT)): text for path, text in module.texts(given).items()}
+    assert tomllib.loads(texts["Cargo.toml"])["workspace"]["package"]["repository"] == given["repository"]
+    assert tomllib.loads(texts["crates/sim/Cargo.toml"])["package"]["repository"] == {"workspace": True}
+    urls = {"Repository": given["repository"], "Documentation": given["site"]}
+    assert tomllib.loads(texts["pyproject.toml"])["project"]["urls"] == urls
+    cited = yaml.safe_load(texts["CITATION.cff"])
+    assert (cited["repository-code"], cited["url"]) == (given["repository"], given["site"])
+    assert all(given["contact"] in texts[name] for name in ("SECURITY.md", "CODE_OF_CONDUCT.md"))
+    # And back: what is written is found again, and nothing of it stays.
+    monkeypatch.setattr(Path, "read_text", lambda path, *_, **__: texts.get(str(path.relative_to(ROOT)), ""))
+    back = {str(path.relative_to(ROOT)): text for path, text in module.texts(none).items()}
+    monkeypatch.undo()
+    assert back == {name: (ROOT / name).read_text() for name in back}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import os
 import re
 import subprocess
 import sys
@@ -40,7 +41,9 @@ LOOKED_AT = [
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; the build ends with status 0 only without a warning."""
+    """The site; the build ends with status 0 only without a warning. SOJOURN_TEST_SITE may name one that is built."""
+    if built := os.environ.get("SOJOURN_TEST_SITE"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("built") / "site"
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "site.py"), "--out", str(folder)],
@@ -163,6 +166,16 @@ def test_a_dead_link_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     # What is in a block of code is not a link.
     page.write_text("# Page\n\n```text\n[nowhere](missing.md)\n```\n\n    [nor](missing.md)\n")
     assert "[nowhere](missing.md)" in site.page("docs/page.md")
+
+
+def test_versions_stand_side_by_side(tmp_path: Path) -> None:
+    for name in ("0.9.0", "0.10.1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").touch()
+    for _ in range(2):
+        script("docs/site.py").list_versions(tmp_path)
+    assert resources(tmp_path / "index.html").links == ["0.10.1/index.html", "0.9.0/index.html"]
+    assert resources(tmp_path / "latest" / "index.html").links == ["../0.10.1/index.html"]
 
 
 def test_a_list_below_a_paragraph_is_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

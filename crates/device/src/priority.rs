@@ -39,9 +39,9 @@ pub fn lower() {
 
 #[allow(unsafe_code)]
 fn schedule(policy: libc::c_int, priority: i32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the structure is valid for the call, which only reads it; 0 is the calling thread.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+    // The kernel's `sched_param` is one number. musl has the function, but it always fails.
+    // SAFETY: the number is valid for the call, which only reads it; 0 is the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

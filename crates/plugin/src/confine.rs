@@ -48,8 +48,16 @@ pub fn forget_time() -> bool {
     false
 }
 
-/// Processor time of this process in ns: on Linux by a call, because the pages that answer without one may be gone.
+/// Processor time of this process in ns: on Linux by a call, because the pages that answer without one may be gone. 0 on Windows.
 #[must_use]
+#[cfg(not(unix))]
+pub fn processor_ns() -> u64 {
+    0
+}
+
+/// Processor time of this process in ns: on Linux by a call, because the pages that answer without one may be gone. 0 on Windows.
+#[must_use]
+#[cfg(unix)]
 pub fn processor_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes a `timespec` there.
@@ -70,7 +78,7 @@ pub fn say(text: &str) {
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         // SAFETY: the kernel reads as many bytes as there are.
-        let wrote = unsafe { libc::write(REPORT.load(Ordering::Relaxed), rest.as_ptr().cast(), rest.len()) };
+        let wrote = unsafe { libc::write(REPORT.load(Ordering::Relaxed), rest.as_ptr().cast(), rest.len() as _) };
         match usize::try_from(wrote) {
             Ok(wrote) if wrote > 0 => rest = rest.get(wrote..).unwrap_or_default(),
             _ => return,

@@ -6,10 +6,14 @@ use crate::definition::Definition;
 use crate::params::Params;
 use crate::Plugged;
 use sojourn_aqm::registry;
-use std::ffi::{CStr, CString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+#[cfg(unix)]
+use std::{
+    ffi::{CStr, CString},
+    os::unix::ffi::OsStrExt,
+};
 
+#[cfg(unix)]
 const SYMBOL: &CStr = c"sojourn_aqm_plugin";
 
 /// Loads a shared library with `sojourn_aqm_plugin` for the rest of the process and adds its algorithm; returns its name.
@@ -17,6 +21,8 @@ const SYMBOL: &CStr = c"sojourn_aqm_plugin";
 ///
 /// # Errors
 /// It cannot be loaded, lacks the symbol, has another version of the interface, or a table that the header does not allow.
+///
+#[cfg(unix)]
 pub fn add_library(path: &Path, version: &str) -> Result<&'static str, String> {
     let place = path.display();
     let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| format!("{place}: the path has a NUL"))?;
@@ -37,6 +43,16 @@ pub fn add_library(path: &Path, version: &str) -> Result<&'static str, String> {
     unsafe { add_table(table(), version) }.map_err(|why| format!("{place}: {why}"))
 }
 
+/// Refuses: libraries are loaded on Linux and macOS only.
+///
+/// # Errors
+/// Always.
+#[cfg(not(unix))]
+pub fn add_library(path: &Path, _version: &str) -> Result<&'static str, String> {
+    let place = path.display();
+    Err(format!("{place}: libraries need Linux or macOS; here an algorithm may be a Python file"))
+}
+
 /// Adds the algorithm of a table, as [`add_library`] does.
 ///
 /// # Safety
@@ -54,6 +70,7 @@ pub unsafe fn add_table(table: *const Table, version: &str) -> Result<&'static s
 }
 
 /// What the loader said last.
+#[cfg(unix)]
 fn error() -> String {
     // SAFETY: the text is valid until the next call of the loader in this thread, and copied before.
     let text = unsafe { libc::dlerror() };

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from sojourn.base import extras
 from sojourn.base.core import SojournError
 
 from . import document
@@ -15,7 +16,7 @@ def run(options: argparse.Namespace, name: str, where: Path) -> str:
     try:
         from . import part
     except ModuleNotFoundError as error:
-        raise SojournError(f"this paper needs {error.name}: python -m pip install 'sojourn[papers]'") from None
+        raise SojournError(f"this paper needs {error.name}: {extras.install('papers')}") from None
     return part.run(document.load(name, where), options)
 
 

@@ -18,6 +18,7 @@ import errno
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sojourn._native import SojournError
 from sojourn.base import nesting
+from sojourn.base.systems import BINARY
 from sojourn.base.wording import one_line
 
 if TYPE_CHECKING:
@@ -81,9 +83,11 @@ def opened(path: Name, *, within: Name | None = None, most: int | None = LONGEST
     """Open a file to read it, as :func:`locate` allows it."""
     place = locate(path, within=within, most=most)
     given = _is_given(place)
-    # A FIFO that has taken the file's place meanwhile does not block, and a link is not followed.
-    flags = 0 if given else os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
-    with os.fdopen(os.open(place, os.O_RDONLY | flags), "rb") as file:
+    flags = 0
+    if not given and sys.platform != "win32":
+        # A FIFO that has taken the file's place meanwhile does not block, and a link is not followed.
+        flags = os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+    with os.fdopen(os.open(place, os.O_RDONLY | BINARY | flags), "rb") as file:
         if not given:
             _check(path, os.fstat(file.fileno()), most)
         yield file

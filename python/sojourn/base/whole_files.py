@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from sojourn.base import foreign
+from sojourn.base.systems import BINARY
 
 PARTIAL: Final = ".partial"
 _LONGEST_LOG: Final = 1 << 30
@@ -33,7 +35,7 @@ def put(file: Path, content: bytes) -> None:
 
 def write(file: Path, content: bytes) -> None:
     """Write a file in its final place."""
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY, 0o666)
     try:
         left = memoryview(content)
         while left:
@@ -43,8 +45,11 @@ def write(file: Path, content: bytes) -> None:
 
 
 def flush(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    """Flush a file, or the names in a folder, to the disk; Windows has no way to flush names."""
+    if sys.platform == "win32" and path.is_dir():
+        return
+    # Windows flushes what may be written only.
+    handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -53,7 +58,7 @@ def flush(path: Path) -> None:
 
 def append(log: Path, entries: Iterable[Any]) -> None:
     """Add entries to a log, a line of JSON each; when this returns they are on the disk."""
-    with log.open("a", encoding="utf-8") as file:
+    with log.open("a", encoding="utf-8", newline="\n") as file:
         file.write("".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries))
         file.flush()
         os.fsync(file.fileno())

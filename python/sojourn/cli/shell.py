@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sojourn.base import systems
 from sojourn.base.core import SojournError
 from sojourn.cli.options import add_flag, add_out, add_seed
 from sojourn.model.scheme import Scheme
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 NOT_TRUSTED: Final = 3
 """The status of a marked run with ``--strict``."""
 
-ENDING: Final = (signal.SIGINT, signal.SIGQUIT)
+ENDING: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGQUIT") if hasattr(signal, name))
 INTERRUPTED_S: Final = 5.0
 """A command that does not end so long after a signal to the shell alone is killed."""
 
@@ -68,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from sojourn.real.shell.emulation import Emulation
     from sojourn.real.shell.world import check_command, machine_forwards, own_level
 
+    systems.need("sojourn shell")
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
     interactive = not words
     command = words or [os.environ.get("SHELL") or "/bin/sh"]

@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning, with Gymnasium's interface (``pip install "sojourn[gym]"``).
+"""Environments for reinforcement learning, with Gymnasium's interface (extra ``gym``).
 
 A step is a window of time. After it the agent gets observations and a reward, both formulas of measurements, and
 acts: it sets parameters of the scheme (:func:`parameters`), a drop probability (:func:`probability`), or the scheme

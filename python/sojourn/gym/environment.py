@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.base import extras
 from sojourn.base.core import Document, SojournError
 from sojourn.base.units import Time
 from sojourn.gym.actions import Action
@@ -21,7 +22,7 @@ try:
     from gymnasium.vector import AutoresetMode
     from gymnasium.vector.utils import batch_space
 except ImportError as _error:
-    raise ImportError('Gymnasium is not installed: pip install "sojourn[gym]"') from _error
+    raise ImportError(f"Gymnasium is not installed: {extras.install('gym')}") from _error
 
 _SEEDS: Final = 2**63 - 1
 

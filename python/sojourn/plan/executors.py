@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sojourn.base import core
+from sojourn.base import core, extras
 from sojourn.base.errors import RunError
 from sojourn.plan import worker
 from sojourn.plan.worker import Batch, Done
@@ -79,7 +79,7 @@ class Cluster:
         try:
             import distributed
         except ImportError:
-            raise RunError("--scheduler needs Dask: pip install 'sojourn[cluster]'") from None
+            raise RunError(f"--scheduler needs Dask: {extras.install('cluster')}") from None
         # Dask's annotations are partial.
         client: Any = distributed.Client
         place: dict[str, Any] = {"scheduler_file": address} if Path(address).is_file() else {"address": address}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from sojourn.base import core
+from sojourn.base import core, extras
 from sojourn.base.errors import StoreError
 from sojourn.plan import folder, read, rows
 from sojourn.plan.expand import Cells
@@ -78,7 +78,7 @@ def dataset(cells: Cells, store: Store) -> xarray.Dataset:
     try:
         import xarray
     except ImportError:
-        raise StoreError("NetCDF needs xarray and h5netcdf: pip install 'sojourn[netcdf]'") from None
+        raise StoreError(f"NetCDF needs xarray and h5netcdf: {extras.install('netcdf')}") from None
     frame = read.frame(cells, store)
     factors = [factor.name for factor in cells.plan.factors]
     names = [name for name in rows.metric_names("runs") if frame[name].notna().any()]

@@ -28,7 +28,6 @@ One process writes at a time (a lock on ``lock``); any number read.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -41,7 +40,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sojourn.base import foreign, nesting, whole_files
+from sojourn.base import foreign, nesting, systems, whole_files
 from sojourn.base.core import Document
 from sojourn.base.errors import StoreError
 from sojourn.plan import manifest, rows
@@ -96,7 +95,7 @@ class Store:
             store.folder.mkdir(parents=True, exist_ok=True)
             with (store.folder / _LOCK).open("a+") as lock:
                 try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    systems.lock(lock)
                 except OSError:
                     lock.seek(0)
                     who = lock.read().strip()

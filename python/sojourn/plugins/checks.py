@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from sojourn.base import systems
 from sojourn.base.errors import SchemeError
 from sojourn.model import network
 from sojourn.plugins import loading, recorded
@@ -222,6 +223,7 @@ def check(
     SojournError
         If a file cannot be read, or the time is not above 0 and up to a day.
     """
+    systems.need("sojourn check aqm", "linux", "darwin")
     if not 0 < time_limit_s <= _DAY_S:
         raise SchemeError(f"time_limit_s={time_limit_s:g}; allowed: above 0, up to {_DAY_S:g}")
     if decisions is not None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from sojourn.base import extras
 from sojourn.base.errors import SchemeError
 from sojourn.plugins.subset import MOST_STEPS, STEPS, Program, code
 from sojourn.plugins.table import DONE, LOOPED, PACKET, QUEUE, RAISED, Layout, host
@@ -29,8 +30,8 @@ def _numba() -> Any:
         import numba
     except ImportError:
         raise SchemeError(
-            "an algorithm in Python is compiled by Numba, which is not installed; install it with `pip install "
-            "'sojourn[numba]'`, or run the algorithm uncompiled with debug=True"
+            f"an algorithm in Python is compiled by Numba, which is not installed; install it with "
+            f"`{extras.install('numba')}`, or run the algorithm uncompiled with debug=True"
         ) from None
     return numba
 

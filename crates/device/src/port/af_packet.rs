@@ -287,7 +287,13 @@ impl Port for AfPacket {
         // SAFETY: the first `ready` messages were just pointed at frames and control buffers that outlive the call.
         let count = unsafe {
             let messages = self.scratch.messages.as_mut_ptr();
-            libc::recvmmsg(self.socket.as_raw_fd(), messages, ready as u32, libc::MSG_DONTWAIT, std::ptr::null_mut())
+            libc::recvmmsg(
+                self.socket.as_raw_fd(),
+                messages,
+                ready as u32,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
         };
         if count < 0 {
             let error = io::Error::last_os_error();
@@ -330,7 +336,7 @@ impl Port for AfPacket {
             // SAFETY: the first `burst` messages were just pointed at frames, which outlive the call.
             let count = unsafe {
                 let messages = self.scratch.messages.as_mut_ptr().add(from);
-                libc::sendmmsg(self.socket.as_raw_fd(), messages, (burst - from) as u32, libc::MSG_DONTWAIT)
+                libc::sendmmsg(self.socket.as_raw_fd(), messages, (burst - from) as u32, libc::MSG_DONTWAIT as _)
             };
             if count < 0 {
                 let error = io::Error::last_os_error();

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from sojourn.base import systems
+
 _TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping", "iperf3": "iperf3"}
 
 
@@ -52,6 +54,7 @@ class Hosts:
     ) -> None:
         if clients < 1:
             raise LabError(f"clients is {clients}; allowed: from 1")
+        systems.need("a laboratory of network namespaces")
         if os.geteuid() != 0:
             raise LabError("network namespaces need root: run this as root or with sudo")
         missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from sojourn.base import core
+from sojourn.base import core, systems
 from sojourn.base.core import Document, SojournError
 from sojourn.base.errors import RunError
 from sojourn.plan import rows
@@ -27,6 +27,7 @@ UNKNOWN: Final = ("sojourn_ms_p50", "sojourn_ms_p99")
 
 def check(cells: Cells) -> None:
     """Refuse cells that cannot run for real, before anything starts."""
+    systems.need("a run on real packets")
     scenarios = [json.loads(text) for text in cells.scenarios.values()]
     for goal in cells.plan.precision:
         if goal.metric in UNKNOWN:

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
+from sojourn.base import systems
 from sojourn.base.errors import RunError
 from sojourn.real.device.lab import LabError, find_sojournd
 
@@ -75,6 +76,7 @@ class World:
         ecn: bool = False,
         privileged: bool = False,
     ) -> None:
+        systems.need("an emulated link with real programs")
         if privileged and os.geteuid() != 0:
             raise RunError(
                 "--privileged keeps the capabilities of root, and this user has none; allowed: sudo, or a shell "
