@@ -74,7 +74,7 @@ def test_bad_numbers_of_samples(method: str, samples: int) -> None:
 
 def test_without_salib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "SALib", None)
-    with pytest.raises(sj.SojournError, match="pip install optuna SALib"):
+    with pytest.raises(sj.SojournError, match="pip install optuna salib"):
         sensitivity.indices(["u", "v"], lambda x: x[:, 0], samples=8)
 
 

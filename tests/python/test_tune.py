@@ -160,7 +160,7 @@ def test_bad_plans_are_refused_before_anything_runs(plan: Plan, change: dict[str
 
 def test_without_optuna_the_extra_is_named(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(sj.SojournError, match="pip install optuna SALib"):
+    with pytest.raises(sj.SojournError, match="pip install optuna salib"):
         run(plan)
 
 
