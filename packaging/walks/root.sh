@@ -1,5 +1,6 @@
 # Sourced by the walks: an empty Debian root, and the commands of a page in it, each with its output and its time.
-# As root. BASE may name a tar file of such a root; otherwise mmdebstrap makes it. SUITE (bookworm) and ARCH (this machine's; another one needs qemu-user-static with binfmt) choose the root.
+# As root. SUITE (bookworm) and ARCH (this machine's; another one needs qemu-user-static with binfmt) choose the root, which
+# mmdebstrap makes; BASE may name a tar file of one instead.
 set -euo pipefail
 sources=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 [ "$(id -u)" = 0 ] || { echo "$0: root is needed, to make a root file system and to enter it" >&2; exit 2; }
@@ -34,7 +35,7 @@ page() { page=${1:+$sources/$1}; }
 quietly() {
     nsenter --net="${net:-/proc/self/ns/net}" unshare --mount --pid --ipc --fork --kill-child sh -c '
         mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount --make-rslave "$1/dev"
-        exec chroot --userspec="$2" "$1" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        exec chroot --userspec="$2" "$1" /usr/bin/env -i PATH="$3/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
             HOME="$3" LANG=C.UTF-8 PIP_NO_CACHE_DIR=1 PIP_PROGRESS_BAR=off PIP_DISABLE_PIP_VERSION_CHECK=1 ${5:+PIP_CERT=/etc/ssl/certs/ca-certificates.crt} \
             sh -c "cd $3 && $4"' sh "$root" "$user" "$home" "$1" "${PIP_CERT:-}"
 }
