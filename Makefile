@@ -82,7 +82,7 @@ WASM_CHECKED := $(TARGET)/wasm32-unknown-unknown/debug/sojourn_web.wasm
 
 web-checked:
 	@.ci/system nodejs wasm32 || echo 'The reports of the page are not compared with those of the native library.'
-	@! .ci/system nodejs wasm32 2>/dev/null || CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) build --quiet --target wasm32-unknown-unknown -p sojourn-web
+	@! .ci/system nodejs wasm32 2>/dev/null || CARGO_PROFILE_DEV_DEBUG=0 $(WASM_LINKER) $(CARGO) build --quiet --target wasm32-unknown-unknown -p sojourn-web
 
 test-service: system-service
 	$(CARGO) build --release --quiet -p sojourn-device
@@ -153,9 +153,12 @@ site: native $(STAMPS)/dev web
 # The simulator compiled for a page.
 WASM := $(TARGET)/wasm32-unknown-unknown/web/sojourn_web.wasm
 
+# Debian's compiler brings no linker for WebAssembly, rustup's does.
+WASM_LINKER := $(if $(shell command -v rustup),,CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld)
+
 $(WASM): $(RUST_SOURCES)
 	.ci/system nodejs npm wasm32
-	$(CARGO) build --quiet --profile web --target wasm32-unknown-unknown -p sojourn-web
+	$(WASM_LINKER) $(CARGO) build --quiet --profile web --target wasm32-unknown-unknown -p sojourn-web
 	touch $@
 
 web/node_modules: web/package-lock.json
