@@ -52,7 +52,7 @@ def press(driver: webdriver.Chrome, text: str) -> None:
 
 
 def measure(page: Path) -> tuple[float, list[tuple[float, float]], list[str]]:
-    """Return the time of the first picture in ms, begin and length in ms of each long task after it, and the table."""
+    """Return the time of the first picture, begin and length of each long task after it, all in ms, and the table."""
     driver = browser()
     try:
         driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})

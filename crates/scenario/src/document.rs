@@ -60,8 +60,8 @@ pub struct Document {
     pub changes: Vec<ChangeTable>,
 }
 
-/// Time series that a run records: `queue_packets`, `sojourn_ms` and `drops_packets_s` of the queue under test, and
-/// `goodput_bit_s` of all flows. Several queues under test have their names behind a colon, as in
+/// Time series that a run records: `queue_packets`, `sojourn_ms`, `drops_packets_s` and, where it marks, `marks_packets_s`
+/// of the queue under test, and `goodput_bit_s` of all flows. Several queues under test have their names behind a colon, as in
 /// `queue_packets:left->right`; the 16 busiest are kept. Where the rate of a link behind a queue under test changes, `capacity_bit_s:` and the queue's
 /// name are what the link could send.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +69,8 @@ pub struct Document {
 pub struct SeriesTable {
     /// Time between samples.
     pub interval: Quantity<Span>,
-    /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name, and of TCP's senders `srtt_ms:`,
+    /// Record each flow's goodput, too, as `goodput_bit_s:` followed by the flow's name, `one_way_delay_ms:`, the mean delay
+    /// of its packets that were delivered in the interval, and of TCP's senders `srtt_ms:`,
     /// `cwnd_packets:`, `ssthresh_packets:` once it is set, `delivery_rate_bit_s:` (newly acknowledged or SACKed in the
     /// interval) and, where it paces, `pacing_rate_bit_s:`. A flow that has not begun or has ended has no values (NaN in
     /// tables). It begins at its `start`. It ends when all that its application handed over has been acknowledged and no more

@@ -154,7 +154,7 @@ def curves(cells: Cells, store: Store, table: str, column: str) -> pd.DataFrame:
     return found.assign(**{column: found[column].where(~is_first, stem)})
 
 
-_OF_QUEUES: Final = ("sojourn_ms:", "queue_packets:", "drops_packets_s:")
+_OF_QUEUES: Final = ("sojourn_ms:", "queue_packets:", "drops_packets_s:", "marks_packets_s:")
 """How the names of curves begin that are of one of several queues under test."""
 
 

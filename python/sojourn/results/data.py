@@ -127,11 +127,11 @@ class ResultData:
         Parameters
         ----------
         quantity
-            ``sojourn_ms``, ``queue_packets`` or ``drops_packets_s``; others keep their name.
+            ``sojourn_ms``, ``queue_packets``, ``drops_packets_s`` or ``marks_packets_s``; others keep their name.
         queue
             By default the headline queue.
         """
-        is_of_queues = quantity in ("sojourn_ms", "queue_packets", "drops_packets_s")
+        is_of_queues = quantity in ("sojourn_ms", "queue_packets", "drops_packets_s", "marks_packets_s")
         if not is_of_queues or len(self.tested) < 2:
             return quantity
         return f"{quantity}:{self.queue if queue is None else queue}"
