@@ -18,7 +18,7 @@ from sojourn.studies.papers.runs import slug
 FILE: Final = "figures.toml"
 KINDS: Final = ("dots", "lines", "series")
 SERIES: Final = {"queue_packets": "Packets waiting", "sojourn_ms": "Sojourn time (ms)",
-                 "goodput_bit_s": "Goodput (bit/s)", "drops_packets_s": "Drops (packets/s)", "marks_packets_s": "Marks (packets/s)"}  # fmt: skip
+                 "goodput_bit_s": "Goodput (bit/s)", "drops_packets_s": "Drops (packets/s)"}  # fmt: skip
 """The time series that the simulator samples of queues under test (one, or together), and of all flows."""
 OF_KINDS: Final = {"goodput_total_bit_s": ("All {} flows (Mbit/s)", 1e6),
                    "goodput_bit_s": ("Each {} flow (kbit/s)", 1e3)}  # fmt: skip
