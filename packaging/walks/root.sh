@@ -13,7 +13,12 @@ trap 'rm -rf --one-file-system "$root"' EXIT
 empty() {
     local suite=${SUITE:-bookworm} arch=${ARCH:-$(dpkg --print-architecture)}
     echo "An empty root: Debian $suite, $arch, with $1. Machine: $(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg), $(date -I)."
-    [ -z "${BASE:-}" ] && mmdebstrap --quiet --variant=minbase --architectures="$arch" --include="$1" "$suite" "$root" 2>/dev/null || tar -C "$root" -xf "$BASE"
+    if [ -n "${BASE:-}" ]; then
+        tar -C "$root" -xf "$BASE"
+    else
+        # A mirror that is some days old serves a release file of sid that has expired.
+        mmdebstrap --quiet --variant=minbase --architectures="$arch" --include="$1" --aptopt='Acquire::Check-Valid-Until "false"' "$suite" "$root"
+    fi
     # Certificates and resolver of this machine, as an installed system has them.
     cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
     mkdir -p "$root/etc/ssl/certs" "$root/home/guest"
