@@ -8,7 +8,7 @@ empty ca-certificates
 mkdir "$root/root/sojourn"
 git -C "$sources" archive HEAD | tar -C "$root/root/sojourn" -x
 page docs/guides/browser.md
-LINES_KEPT=3 walk "apt-get install -y --no-install-recommends cargo make"
+LINES_KEPT=3 walk "apt-get update && apt-get install -y --no-install-recommends cargo make"
 page
 walk "cd sojourn && make web"
 end
