@@ -34,9 +34,9 @@ def add(verbs: Any) -> None:
     run = actions.add_parser(
         "run",
         help="run a study, judge its claims, write the report",
-        description="Run the parts of a study that its store does not hold yet, judge every claim under every "
-        "reading of what the study leaves open, and write the report. The same command continues after an "
-        "interruption.",
+        description="Run the parts of a study that are missing from its store, judge every claim, and write the "
+        "report. Where the study is ambiguous, each interpretation (a reading) is tried. The same "
+        "command continues after an interruption.",
     )
     run.add_argument(
         "name",

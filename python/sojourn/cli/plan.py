@@ -49,9 +49,9 @@ def _add_plan(verbs: Any) -> None:
     check.set_defaults(command=_check)
     run = actions.add_parser(
         "run",
-        help="run what the store does not hold yet",
-        description="Run what the store does not hold yet. The exit status is 1 if runs failed; the other runs are "
-        "kept.",
+        help="run the runs that are missing from the store",
+        description="Run the runs that are missing from the store. The exit status is 1 if runs failed; the other "
+        "runs are kept.",
     )
     _plan_and_store(run)
     add_jobs(run, cluster=True)

@@ -29,10 +29,12 @@ def add(verbs: Any) -> None:
         "SCHEME",
         "a scheme as tc writes it, or LABEL=SCHEME, repeatable (default: the queues as written)",
     )
-    limit = "of the test, which looks at stability every 5 s (80s)"
+    limit = "longest duration of the test, which checks its stability every 5 s (80s)"
     parser.add_argument("--time-limit", metavar="TIME", help=limit, default="80s")
-    add_option(parser, "--capacity", "RATE", "of the path (default: lowest rate of a link under test)")
-    add_option(parser, "--congestion-control", "NAME", "of the test's connections", default="cubic")
+    add_option(parser, "--capacity", "RATE", "capacity of the path (default: lowest rate of a link under test)")
+    add_option(
+        parser, "--congestion-control", "NAME", "congestion control of the test's connections", default="cubic"
+    )
     add_number(parser, "--replicates", "number of replications", default=REPLICATES)
     add_seed(parser)
     add_jobs(parser)

@@ -55,9 +55,7 @@ def add(verbs: Any) -> None:
     parser.add_argument("--pcapng", metavar="DIR", help="write the packets that pass both ends into this folder")
     add_out(parser, help="write a run folder with a report")
     add_seed(parser, "seed of losses, delays and random drops; drawn if it is not given")
-    add_flag(
-        parser, "--strict", f"end with status {NOT_TRUSTED} if the run is marked, although the command went well"
-    )
+    add_flag(parser, "--strict", f"end with status {NOT_TRUSTED} if the run is marked, even if the command succeeded")
     add_flag(parser, "--privileged", "as root: the command keeps root's capabilities, files and devices")
     add_flag(parser, "--quiet", "print no table")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command and its arguments")

@@ -49,9 +49,14 @@ def add(verbs: Any) -> None:
         "busy phase",
     )
     queue.add_argument(
-        "--quantile", type=number, action="append", default=[], metavar="Q", help="of the delay, repeatable"
+        "--quantile",
+        type=number,
+        action="append",
+        default=[],
+        metavar="Q",
+        help="a quantile of the delay, repeatable",
     )
-    add_flag(queue, "--buffer", "with the buffer's end of a dropping function (default: as if endless)")
+    add_flag(queue, "--buffer", "let a dropping function end at its limit (default: it goes on without end)")
     _service(queue)
     queue.set_defaults(command=_queue)
 
@@ -73,10 +78,10 @@ def add(verbs: Any) -> None:
     goal.add_argument("--loss", type=number, metavar="RATIO", help="loss ratio")
     goal.add_argument("--response", type=number, metavar="SERVICES", help="mean time in the system")
     goal.add_argument(
-        "--delay", metavar="Q,SERVICES", help="a share of packets, and the time that it does not exceed: 0.99,120"
+        "--delay", metavar="Q,SERVICES", help="a quantile of the time in the system, and its value: 0.99,120"
     )
     design.add_argument("--d-max", type=number, default=0.5, metavar="P", help="largest probability (default 0.5)")
-    design.add_argument("--width", type=number, metavar="PACKETS", help="of the rise (default: as published)")
+    design.add_argument("--width", type=number, metavar="PACKETS", help="width of the rise (default: as published)")
     design.set_defaults(command=_design)
 
     optimal = actions.add_parser(
@@ -95,7 +100,10 @@ def add(verbs: Any) -> None:
         help="cost of a loss; a packet in the system costs 1 in a mean service time",
     )
     goal.add_argument(
-        "--utilisation", type=number, metavar="SHARE", help="least C among functions that keep the server so busy"
+        "--utilisation",
+        type=number,
+        metavar="SHARE",
+        help="find the least C among functions with at least this utilisation",
     )
     optimal.add_argument("--bursts", metavar="RATIO,BUSY,CYCLE", help="as for `sojourn theory queue`")
     optimal.add_argument("--batch", metavar="SIZE:SHARE,...", help="packets that arrive together, and how often")
@@ -117,7 +125,9 @@ def add(verbs: Any) -> None:
     buffer = actions.add_parser(
         "rules",
         help="rules of thumb for a link: BDP, buffer, windows, congestion levels",
-        description="Compute rules of thumb for a link.",
+        description="Compute rules of thumb for a link: bandwidth-delay product, windows and losses of Reno, "
+        "buffers, and the number of flows for levels of congestion.",
+        epilog='example: sojourn theory rules --flows 20 --rate "20 Mbit/s" --rtt 40ms --queue-delay 17ms',
     )
     buffer.add_argument("--flows", type=int, required=True, metavar="N", help="number of flows")
     _link(buffer)
@@ -142,8 +152,8 @@ def _link(parser: argparse.ArgumentParser) -> None:
 
 
 def _service(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rate", metavar="RATE", help="of the link: times are printed in ms, too")
-    parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="mean size (default 1500 B)")
+    parser.add_argument("--rate", metavar="RATE", help="rate of the link; times are then also printed in ms")
+    parser.add_argument("--packet", default="1500 B", metavar="SIZE", help="mean packet size (default 1500 B)")
 
 
 def _packets_s(rate: str, packet: str) -> float:

@@ -56,32 +56,39 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--capacity-rule",
         choices=("uniform", "degree", "betweenness"),
         default="uniform",
-        help="which of them are faster: the same for all, or RATE times a power of two up to 16, next to the square "
-        "root of the product of the ends' degrees, or of the link's betweenness, over the least (default uniform)",
+        help="uniform: all these links have --capacity (default); degree, betweenness: it is multiplied by 1, 2, 4, "
+        "8 or 16, the nearest to the square root of the product of the two routers' degrees, or of the link's "
+        "betweenness, relative to the smallest",
     )
     add_option(links, "--scale", "X", "multiply given speeds, as in 0.001 (default 1)", type=number, default=1.0)
     places = (
-        'of links with neither delay nor places (default "5 ms"); places give '
-        "the great circle at two thirds of the speed of light"
+        'delay of links where the source gives neither a delay nor places (default "5 ms"); with places it is the '
+        "great-circle distance at two thirds of the speed of light"
     )
     add_option(links, "--delay", "TIME", places)
     traffic = parser.add_argument_group("traffic")
     kinds = "own, gravity, uniform or a CSV file of from, to, value (default: the topology's own, else gravity)"
     add_option(traffic, "--demands", "WHAT", kinds)
     metrics = ("hops", "delay", "weight")
-    traffic.add_argument("--routing", choices=metrics, default="delay", help="what is shortest (default delay)")
-    add_option(traffic, "--routes", "FILE", "given routes: the routers of one route a line, with commas")
+    traffic.add_argument(
+        "--routing", choices=metrics, default="delay", help="what the shortest routes minimise (default delay)"
+    )
+    add_option(
+        traffic, "--routes", "FILE", "routes from a file: a line for each route, its routers separated by commas"
+    )
     load = "offered traffic of the busiest link over its capacity"
     add_option(traffic, "--load", "X", load, type=number, default=0.9)
     add_number(traffic, "--flows", "number of flows", default=100)
     add_option(traffic, "--udp", "X", "share of UDP flows", type=number, default=0.2)
-    carried = "what TCP flows carry: data without end, or transfers that make up the load (default bulk)"
+    carried = "bulk: TCP flows send without end (default); transfers: they are finite transfers that make up the load"
     traffic.add_argument("--tcp", choices=("bulk", "transfers"), help=carried)
     queues = parser.add_argument_group("queues and runs")
-    add_option(queues, "--base", "SCHEME", "of every queue; pfifo alone holds --buffer (default)", default="pfifo")
-    add_option(queues, "--buffer", "TIME", 'of pfifo alone (default "100 ms")', default="100 ms")
-    add_option(queues, "--duration", "TIME", 'of a run (default "12 s")', default="12 s")
-    add_option(queues, "--warm-up", "TIME", 'of a run (default "4 s")', default="4 s")
+    add_option(
+        queues, "--base", "SCHEME", "scheme of every queue (default pfifo, whose limit is --buffer)", default="pfifo"
+    )
+    add_option(queues, "--buffer", "TIME", 'limit of --base pfifo as a time (default "100 ms")', default="100 ms")
+    add_option(queues, "--duration", "TIME", 'duration of a run (default "12 s")', default="12 s")
+    add_option(queues, "--warm-up", "TIME", 'warm-up of a run (default "4 s")', default="4 s")
     add_seed(queues, "of the flows' choice and the runs", default=1)
 
 

@@ -36,7 +36,7 @@ def add(verbs: Any) -> None:
         "or a capture (.pcap, .pcapng)",
     )
     parser.add_argument("--window", default="100ms", metavar="TIME", help="length of a window (default 100ms)")
-    add_flag(parser, "--hold", "the last rate of a table holds; by default the table repeats")
+    add_flag(parser, "--hold", "keep the last rate of a table after its end; by default the table repeats")
     parser.add_argument("--make", choices=MAKERS, help="make a trace like those of such a link")
     parser.add_argument("--duration", default="60s", metavar="TIME", help="with --make: its length (default 60s)")
     parser.add_argument("--seed", type=seed, default=1, metavar="S", help="with --make: its seed (default 1)")
