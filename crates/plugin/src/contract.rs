@@ -1,8 +1,8 @@
 //! What `sojourn check aqm` runs: the contract of every built-in algorithm, and a workload whose decisions can be compared.
 
-// The body is that of the tests of `sojourn-aqm`, which fail by panics; `guarded` makes texts of them.
+// The body is that of the tests of `sojourn-aqm`, which fail by panics; `guarded` makes texts of them. It is a link, which Cargo
+// packages as a file.
 #[allow(clippy::expect_used, clippy::panic, dead_code, missing_docs)]
-#[path = "../../aqm/tests/contract/body.rs"]
 mod body;
 
 use body::Stream;

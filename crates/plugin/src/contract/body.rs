@@ -1,0 +1,1 @@
+../../../aqm/tests/contract/body.rs
