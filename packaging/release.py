@@ -140,7 +140,8 @@ def check_crates(dist: Path) -> str:
     (dist / "crates").mkdir(parents=True, exist_ok=True)
     for name in names:
         file = f"{name}-{version()}.crate"
-        [package] = (TARGET / "publish" / "package").rglob(file)
+        # Cargo keeps each twice, where it builds from and where it would upload from.
+        package, *_ = sorted((TARGET / "publish" / "package").rglob(file))
         shutil.copyfile(package, dist / "crates" / file)
     return f"{len(names)} crates"
 
