@@ -81,6 +81,16 @@ def test_the_page_reads_links_scenarios_and_intervals() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@node
+@pytest.mark.skipif(not PACKAGES.is_dir(), reason="the packages of the page are not installed (make web)")
+def test_the_script_of_reports_is_made_from_its_sources(tmp_path: Path) -> None:
+    made = tmp_path / "live.js"
+    command = ["node", str(ROOT / "web" / "build.mjs"), "--live", str(made)]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).returncode == 0
+    kept = ROOT / "python" / "sojourn" / "view" / "report" / "live.js"
+    assert made.read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")
+
+
 @pytest.mark.long
 @node
 @compiled
