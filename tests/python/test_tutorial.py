@@ -1,4 +1,4 @@
-"""The first numbers that a reader sees: README's table, and the tutorial's explanation of FQ-CoDel's 99th percentile."""
+"""The first numbers that a reader sees: the table in README, and why FQ-CoDel has the longer 99th percentile."""
 
 from __future__ import annotations
 
