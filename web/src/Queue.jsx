@@ -103,7 +103,7 @@ function Events({ recent, flows }) {
 function State({ aqm, about, queue, flows }) {
   const x = Object.fromEntries(Object.entries(queue.internals).map(([name, value]) => [name, value === null ? NaN : value]));
   const lines = law(aqm, x, parameters(aqm, about));
-  const names = Object.keys(queue.internals);
+  const names = Object.keys(queue.internals).filter((name) => name !== "delay_before_s");
   return (
     <>
       {lines.length > 0 && (
@@ -141,6 +141,8 @@ export function Queue({ pool, scenario, state, labels, abouts, dark }) {
   const [playing, setPlaying] = useState(false);
   const [error, setError] = useState("");
   const busy = useRef(false);
+  /** Delays of a controller at its last two updates, in s: a scheme tells the last one. */
+  const delays = useRef([NaN, NaN]);
   const aqm = state.aqms[side];
   const about = abouts[aqm.trim().split(/\s+/)[0]] ?? { title: aqm, parameters: [] };
 
@@ -149,6 +151,11 @@ export function Queue({ pool, scenario, state, labels, abouts, dark }) {
     busy.current = true;
     try {
       const answer = await pool.ask(LINE, { do: "watch", run: RUN, steps: 0, ...request });
+      for (const { internals } of [...answer.steps, answer.queue]) {
+        const now = internals.delay_s;
+        if (Number.isFinite(now) && now !== delays.current[1]) delays.current = [delays.current[1], now];
+      }
+      answer.queue.internals.delay_before_s = delays.current[0];
       setFound(answer);
       const events = answer.steps.flatMap((step) => step.events);
       if (events.length > 0) setRecent((old) => [...old, ...events].slice(-KEPT));
@@ -164,6 +171,7 @@ export function Queue({ pool, scenario, state, labels, abouts, dark }) {
     setPlaying(false);
     setError("");
     setRecent([]);
+    delays.current = [NaN, NaN];
     busy.current = false;
     try {
       const task = { scheme: aqm, seed: state.seed, replication: 0, series: `${spacing(scenario.duration_s)}ms` };

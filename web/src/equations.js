@@ -1,4 +1,5 @@
-// What a scheme computes, beside the values that it has now. `x` has its internals, `p` its parameters as texts.
+// What a scheme computes, beside the values that it has now. `x` has its internals, and `delay_before_s` of the update before
+// the last one where that was seen; `p` has its parameters as texts.
 // Sources: RFC 8289 (CoDel), RFC 8033 (PIE), Floyd and Jacobson 1993 (RED), RFC 9332 (DualPI2), RFC 8290 (FQ-CoDel), Shu 2023
 // (dAQM), Hollot et al. 2001 (PI), Athuraliya et al. 2001 (REM), Kunniyur and Srikant 2004 (AVQ), Feng et al. 2002 (BLUE).
 
@@ -37,7 +38,9 @@ const pie = (x, p) => {
     ["p ← p + α (delay − target) + β (delay − delay_old)", share(x.drop_probability)],
     ["delay, as of the last update", `${digits(x.delay_s * 1000, 4)} ms`],
     ["α (delay − target), before it is scaled by the size of p", `${number(Number(p.alpha ?? 0.125))} · (${digits(x.delay_s * 1000, 4)} ms − ${digits(target * 1000, 4)} ms) = ${number(error)}`],
-    ["β weighs the change since the update before", number(Number(p.beta ?? 1.25))],
+    ["β (delay − delay_old), likewise", Number.isFinite(x.delay_before_s)
+      ? `${number(Number(p.beta ?? 1.25))} · (${digits(x.delay_s * 1000, 4)} ms − ${digits(x.delay_before_s * 1000, 4)} ms) = ${number((Number(p.beta ?? 1.25) * (x.delay_s - x.delay_before_s)))}`
+      : "known after the next update: step on"],
     ["burst allowance, in which nothing is dropped", `${digits(x.burst_allowance_s * 1000, 4)} ms`],
   ];
 };

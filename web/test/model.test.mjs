@@ -86,5 +86,10 @@ test("CoDel's next drop and RED's probability beside their equations", () => {
   const red = law("fq_red", { avg: 60, min: 30, max: 90, max_p: 0.1, w: 0.002, count: 2, fattest_packets: 5 }, {});
   // 0.1 (60 - 30) / (90 - 30) = 5 %.
   assert.match(red[2][1], /= 5 %$/);
+  const pie = { drop_probability: 0.01, delay_s: 0.02, delay_before_s: 0.016, burst_allowance_s: 0 };
+  const terms = law("pie", pie, { alpha: "0.125", beta: "1.25", target: "15ms" });
+  // 0.125 (20 - 15) ms = 0.000625; 1.25 (20 - 16) ms = 0.005.
+  assert.match(terms[2][1], /= 0\.000625$/);
+  assert.match(terms[3][1], /= 0\.005$/);
   assert.deepEqual(law("pfifo", {}, {}), []);
 });
