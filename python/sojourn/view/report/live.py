@@ -59,7 +59,7 @@ def figures(results: Results) -> Details | None:
     script = escape.script_data(data, KIND)
     below = note(
         "The first replication. A cursor shows the values of all figures at one time. Drag over a part of the time "
-        "to enlarge it; a double click shows the whole again."
+        "to enlarge it; a double click shows all of it."
     )
     return Details("Look at values over time", (below, script), kind=KIND)
 
