@@ -152,6 +152,7 @@ def test_controls_write_the_command(browser: WebDriver) -> None:
     time.sleep(1)
     wait(browser, ".results p", "One replication")
     browser.find_element(By.CSS_SELECTOR, ".share summary").click()
+    wait(browser, ".share", "Embed")
     areas = browser.find_elements(By.CSS_SELECTOR, ".share textarea")
     command = areas[1].get_attribute("value")
     assert command.startswith("sojourn compare home --set ")
@@ -163,6 +164,7 @@ def test_controls_write_the_command(browser: WebDriver) -> None:
     go(browser, areas[0].get_attribute("value"))
     wait(browser, ".results p", "One replication")
     browser.find_element(By.CSS_SELECTOR, ".share summary").click()
+    wait(browser, ".share", "Embed")
     assert browser.find_elements(By.CSS_SELECTOR, ".share textarea")[1].get_attribute("value") == command
 
 
