@@ -4,7 +4,7 @@ use crate::refuse;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use sojourn_sim::environment::{Begin, Document, Pool, Spec};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Environments of one kind.
 #[pyclass(frozen)]
@@ -33,11 +33,8 @@ impl Environments {
     #[new]
     fn new(document: &str, scenarios: Vec<String>, count: usize, threads: usize) -> PyResult<Self> {
         let document: Document = serde_json::from_str(document).map_err(refuse)?;
-        let network = |text: &String| {
-            let loaded = sojourn_scenario::load(text, "scenario", &[]).map_err(refuse)?;
-            loaded.resolve().map(Arc::new).map_err(refuse)
-        };
-        let networks = scenarios.iter().map(network).collect::<PyResult<Vec<_>>>()?;
+        let networks = scenarios.iter().map(|text| sojourn_sim::task::network(text).map_err(refuse));
+        let networks = networks.collect::<PyResult<Vec<_>>>()?;
         let spec = Spec::new(&document, networks).map_err(refuse)?;
         Ok(Self { pool: Mutex::new(Pool::new(spec, count, threads).map_err(refuse)?) })
     }

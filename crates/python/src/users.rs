@@ -91,8 +91,7 @@ impl Users {
     /// Those of a replication of a scenario.
     #[new]
     fn new(scenario_json: &str, seed: u64, replication: u64) -> PyResult<Self> {
-        let document = sojourn_scenario::load(scenario_json, "scenario", &[]).map_err(refuse)?;
-        let network = document.resolve().map_err(refuse)?;
+        let network = sojourn_sim::task::network(scenario_json).map_err(refuse)?;
         let about: Vec<Value> = network
             .flows
             .iter()

@@ -168,8 +168,8 @@ fn series_have_delays_of_flows_and_marks_of_a_queue_that_marks() {
     let report = simulation.run().unwrap();
     let of =
         |series: &[super::Series], name: &str| series.iter().find(|one| one.name == name).map(|one| one.value.clone());
-    // 1000 B take 1 ms at 8 Mbit/s, and nobody else sends before 2 s: 5 + 1 ms, and the wire's framing, which TCP's queue only
-    // lengthens.
+    // 1000 B take 1 ms at 8 Mbit/s, and nobody else sends before 2 s: 5 + 1 ms, and the time of the wire's framing. Behind
+    // TCP's packets the delay is longer.
     let delays = of(&report.series, "one_way_delay_ms:u[0]").unwrap();
     assert!(delays[..20].iter().all(|delay| delay.is_some_and(|ms| (6.0..6.1).contains(&ms))), "{delays:?}");
     assert!(delays[25..].iter().any(|delay| delay.is_some_and(|ms| ms > 7.0)), "{delays:?}");
